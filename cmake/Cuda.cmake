@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# CUDA is optional: CMAKE_CUDA_COMPILER is false where it is left out. tools/find-nvcc is asked each time, so that nvcc may
-# come, go and be another one after the first configuring; the Makefile configures again when PENUMBRA_NVCC differs from
-# what that says. An nvcc that -DCMAKE_CUDA_COMPILER names is kept.
-# Sanitizers and fuzzing leave CUDA out: nvcc does not take their flags.
+# CUDA is optional: CMAKE_CUDA_COMPILER is false if it is left out. tools/find-nvcc runs at each configuration, so that
+# nvcc may be installed, removed or replaced later. The Makefile configures again when the output of tools/find-nvcc
+# differs from PENUMBRA_NVCC. An nvcc that -DCMAKE_CUDA_COMPILER names is kept. Sanitizers and fuzzing leave CUDA out,
+# because nvcc does not accept their flags.
 include_guard()
 include(CheckLanguage)
 
@@ -12,7 +12,7 @@ execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tools/find-nvcc
 set(cached "${CMAKE_CUDA_COMPILER}")
 if(PENUMBRA_SANITIZE OR NOT cached OR NOT EXISTS "${cached}"
    OR ("${cached}" STREQUAL "${PENUMBRA_NVCC}" AND NOT "${cached}" STREQUAL "${nvcc}"))
-  if(cached)  # what was found out about it, and beside it, goes too
+  if(cached)  # removes all cached results about the old compiler too
     file(GLOB known ${PROJECT_BINARY_DIR}/CMakeFiles/*/CMakeCUDACompiler.cmake)
     file(REMOVE ${known})
     get_cmake_property(variables CACHE_VARIABLES)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# DPDK, linked statically, as the target Penumbra::dpdk: its core and the drivers below, all of them in every program, so
-# that a port is opened by devargs alone and a bundle needs nothing of the other machine. Left out are the drivers of what
-# is part of a system on a chip or of an FPGA's own bus (dpaa, dpaa2, enetc, enetfec, pfe, cnxk, octeontx, ipn3ke).
+# Links DPDK statically as the target Penumbra::dpdk: its core and the drivers below. Every program has all drivers, so
+# that devargs alone open a port and a bundle needs nothing from the target machine. Drivers of systems on a chip and of
+# FPGA buses are left out (dpaa, dpaa2, enetc, enetfec, pfe, cnxk, octeontx, ipn3ke).
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(DPDK QUIET libdpdk>=22.11)
 if(NOT DPDK_FOUND)
@@ -17,7 +17,7 @@ set(drivers
     net_ark net_atlantic net_axgbe net_bnx2x net_bnxt net_cxgbe net_e1000 net_enic net_fm10k net_hinic net_hns3 net_i40e
     net_iavf net_ice net_idpf net_igc net_ionic net_ixgbe net_liquidio net_mlx4 net_mlx5 net_nfp net_ngbe net_octeon_ep
     net_qede net_sfc net_thunderx net_txgbe)
-# What the program or the drivers use of DPDK's libraries.
+# The program or the drivers use these libraries of DPDK.
 set(libraries
     pipeline port table acl eventdev fib rib lpm hash rcu gso gro ip_frag bpf vhost dmadev sched security cryptodev
     telemetry meter metrics timer ethdev net mbuf mempool ring pci kvargs eal)
@@ -33,8 +33,8 @@ list(JOIN archives "," archives)
 set(definitions ${DPDK_CFLAGS})
 # The project chooses the instruction set.
 list(FILTER definitions EXCLUDE REGEX "^-march=|^-I|^-include$|^rte_config.h$")
-# DPDK's headers want this one before them. GCC takes precompiled headers only if nothing was included earlier: where
-# there are any, this is the first of them.
+# DPDK's headers require this header before them. GCC uses precompiled headers only if nothing was included earlier, so
+# the header is the first one in them.
 set(config "SHELL:-include rte_config.h")
 if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
   set(has_headers "$<BOOL:$<TARGET_PROPERTY:PRECOMPILE_HEADERS>>")
@@ -45,9 +45,9 @@ endif()
 add_library(Penumbra::dpdk INTERFACE IMPORTED)
 target_include_directories(Penumbra::dpdk SYSTEM INTERFACE ${DPDK_INCLUDE_DIRS})
 target_compile_options(Penumbra::dpdk INTERFACE ${definitions} ${config})
-# The rings' variant with C11 atomics, which ThreadSanitizer understands; the same in all files.
+# The rings use C11 atomics, which ThreadSanitizer understands. All files must use the same variant.
 target_compile_definitions(Penumbra::dpdk INTERFACE ALLOW_EXPERIMENTAL_API RTE_USE_C11_MEM_MODEL)
-# src/io/memif_gate.h and src/io/xdp_umems.h say why these functions are led through them.
+# src/io/memif_gate.h and src/io/xdp_umems.h explain why these functions are wrapped.
 target_link_libraries(Penumbra::dpdk INTERFACE
     "-Wl,--wrap=memif_free_regions" "-Wl,--wrap=xsk_umem__create" "-Wl,--wrap=xsk_umem__delete" "-Wl,--whole-archive,${archives},--no-whole-archive"
     xdp bpf elf z pcap jansson mlx4 mlx5 ibverbs nl-route-3 nl-3 numa bsd atomic dl m pthread)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is installed where, and the Debian package (make deb). Debian's own libraries are dependencies; DPDK is inside.
+# Installs the files and builds the Debian package (make deb). Libraries of Debian are dependencies; DPDK is included.
 include(GNUInstallDirs)
 install(TARGETS penumbra_cli RUNTIME)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR})

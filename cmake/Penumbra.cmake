@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the leaf folders say about themselves. No list names a leaf; each adds itself to the two libraries:
+# Defines functions for the folders of modules. No list names a module; each module adds itself to one of two libraries:
+#
 #   penumbra_shaders    tables, shaders, engines; needs a compiler only
 #   penumbra_dataplane  everything else; needs DPDK
 include_guard()
 
-# penumbra_engine(NAME VARIANT template SOURCES ... [GOPT]): an engine, and the template of the file that is written for each
-# shader to register its variant (a template x.cu.in gives CUDA C++). @NAME@, @HEADER@ and @FUNCTION@ stand for the
-# shader's. With GOPT the file can include "@NAME@.gopt.h", what the gopt compiler makes of the shader's header (--width
-# any); without that compiler the engine is left out.
+# penumbra_engine(NAME VARIANT template SOURCES ... [GOPT]) adds an engine. For each shader, a file is generated from
+# the template to register the shader's variant. A template x.cu.in gives CUDA C++. @NAME@, @HEADER@ and @FUNCTION@ are
+# replaced by those of the shader. With GOPT the file can include "@NAME@.gopt.h", the output of the gopt compiler for
+# the shader's header (--width any). Without that compiler the engine is left out.
 function(penumbra_engine name)
   cmake_parse_arguments(arg "GOPT" "VARIANT" "SOURCES" ${ARGN})
   if(arg_GOPT AND NOT TARGET gopt::gopt)
@@ -19,7 +20,7 @@ function(penumbra_engine name)
   set_property(GLOBAL APPEND PROPERTY PENUMBRA_VARIANTS ${name}|${CMAKE_CURRENT_SOURCE_DIR}/${arg_VARIANT}|${arg_GOPT})
 endfunction()
 
-# Of the shader at hand: what the gopt compiler makes of it, before `file` is compiled.
+# Runs the gopt compiler on the header of the current shader before `file` is compiled.
 macro(penumbra_gopt_header file)
   set(rewritten ${PROJECT_BINARY_DIR}/shaders/${NAME}.gopt.h)
   if(NOT rewritten IN_LIST penumbra_rewritten)
@@ -38,10 +39,10 @@ macro(penumbra_gopt_header file)
   set_source_files_properties(${file} TARGET_DIRECTORY penumbra_shaders PROPERTIES OBJECT_DEPENDS ${rewritten})
 endmacro()
 
-# penumbra_shader(NAME name HEADER x.shader.h FUNCTION f [SOURCES owner.cc ...] [AVX512 x.avx512.h g] [CUDA x.cuda.h h]):
-# a shader, built for every engine, and its table's owner. That the header keeps to the common subset is checked by
-# compiling it as C11 too. AVX512: a header with a function that does the same for cores with AVX-512 (the level
-# x86-64-v4). CUDA: likewise for the engine `cuda`, whose threads of a row all call it.
+# penumbra_shader(NAME name HEADER x.shader.h FUNCTION f [SOURCES owner.cc ...] [AVX512 x.avx512.h g] [CUDA x.cuda.h h])
+# builds a shader for every engine, and the owner of its table. The header is also compiled as C11, which checks that it
+# uses the common subset only. AVX512 names a header with an equivalent function for cores with AVX-512 (the level
+# x86-64-v4). CUDA names one for the engine `cuda`: all threads of a row call its function.
 function(penumbra_shader)
   cmake_parse_arguments(arg "" "NAME;HEADER;FUNCTION" "SOURCES;AVX512;CUDA" ${ARGN})
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src OUTPUT_VARIABLE folder)
@@ -84,7 +85,7 @@ function(penumbra_shader)
       penumbra_gopt_header(${file})
     endif()
   endforeach()
-  if(TARGET penumbra_cuda)  # for an engine whose one kernel holds all shaders
+  if(TARGET penumbra_cuda)  # for an engine whose kernel contains all shaders
     set_property(TARGET penumbra_cuda APPEND PROPERTY PENUMBRA_SHADER_HEADERS ${HEADER})
     set_property(TARGET penumbra_cuda APPEND PROPERTY PENUMBRA_SHADER_FUNCTIONS ${FUNCTION})
     set_property(TARGET penumbra_cuda APPEND PROPERTY PENUMBRA_SHADER_NAMES ${NAME})
@@ -94,17 +95,20 @@ function(penumbra_shader)
   target_sources(penumbra_shaders PRIVATE ${file})
 endfunction()
 
-# penumbra_sources(x.cc ...): adds to penumbra_dataplane. A function's folder, say.
+# penumbra_sources(x.cc ...) adds sources to penumbra_dataplane, for example those of a function's folder.
 function(penumbra_sources)
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE sources)
   target_sources(penumbra_dataplane PRIVATE ${sources})
 endfunction()
 
-# penumbra_test(NAME x_test.cc ... [SHADERS] [GPU] [THREADS] [LONG] [WITH support.cc ...]): a GoogleTest program of these
-# files and the sources behind WITH; with SHADERS one that needs no DPDK, and whose tests on GPU engines, if it has some,
-# `make test-gpu` runs. GPU: one that `make test-gpu` runs too, all of it,
-# and that runs alone, for it breaks what others would use. THREADS: threads share data in it, so that it
-# is ThreadSanitizer's. LONG: its oracle goes over whole tables. What the others do themselves need not be fast.
+# penumbra_test(NAME x_test.cc ... [SHADERS] [GPU] [THREADS] [LONG] [WITH support.cc ...]) adds a GoogleTest program of
+# these files and the sources after WITH:
+#
+# - SHADERS: needs no DPDK. `make test-gpu` runs its tests on GPU engines, if it has any.
+# - GPU: `make test-gpu` runs the whole program too. The program runs alone, because it breaks resources that others
+#   use.
+# - THREADS: threads share data, so that ThreadSanitizer runs it.
+# - LONG: its own code is optimised, because its oracle processes whole tables.
 function(penumbra_test name)
   cmake_parse_arguments(arg "SHADERS;GPU;THREADS;LONG" "" "WITH" ${ARGN})
   if(NOT PENUMBRA_TESTS OR (NOT arg_SHADERS AND NOT TARGET Penumbra::dpdk))
@@ -124,7 +128,7 @@ function(penumbra_test name)
   if(NOT arg_SHADERS AND NOT arg_LONG)
     penumbra_test_headers(${name})
   endif()
-  # GCC 12 takes the parts of a std::variant that it does not hold for uninitialised ones that are used (rib_test.cc).
+  # GCC 12 wrongly warns about uninitialised members of a std::variant (rib_test.cc).
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_libraries(${name} PRIVATE ${library} GTest::gtest_main GTest::gmock)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
@@ -148,7 +152,7 @@ function(penumbra_test name)
                        RUN_SERIAL ${arg_GPU})
 endfunction()
 
-# penumbra_test_headers(target): the target takes the headers that nearly all tests have, compiled once for all of them.
+# penumbra_test_headers(target) lets the target use the headers of nearly all tests, which are compiled only once.
 function(penumbra_test_headers target)
   if(NOT TARGET penumbra_test_headers)
     file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "")
@@ -161,8 +165,8 @@ function(penumbra_test_headers target)
   target_precompile_headers(${target} REUSE_FROM penumbra_test_headers)
 endfunction()
 
-# penumbra_fuzzer(x_fuzz.cc CORPUS folder [DICTIONARY file]): a libFuzzer program; built by the preset `asan` only. CTest
-# runs it over its corpus and then for PENUMBRA_FUZZ_SECONDS.
+# penumbra_fuzzer(x_fuzz.cc CORPUS folder [DICTIONARY file]) adds a libFuzzer program. Only the preset `asan` builds it.
+# CTest runs it over its corpus and then for PENUMBRA_FUZZ_SECONDS.
 function(penumbra_fuzzer source)
   cmake_parse_arguments(arg "" "CORPUS;DICTIONARY" "" ${ARGN})
   if(NOT PENUMBRA_FUZZ)
@@ -186,7 +190,7 @@ function(penumbra_fuzzer source)
   set_tests_properties(${name} PROPERTIES LABELS fuzz)
 endfunction()
 
-# penumbra_add_folders(parent): every folder below it that has a CMakeLists.txt.
+# penumbra_add_folders(parent) adds every folder below `parent` that has a CMakeLists.txt.
 function(penumbra_add_folders parent)
   file(GLOB lists CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${parent}/*/CMakeLists.txt)
   foreach(list IN LISTS lists)

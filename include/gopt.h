@@ -2,13 +2,13 @@
  *
  * gopt.h: two words that annotate a batched lookup in C11, C++20, CUDA C++ or OpenCL C.
  *
- *   foreach (i, n) { ... }      a loop over n independent items; an item may write only its own outputs
- *   g_expensive(p);             the access to *p that follows will probably miss the cache
- *   g_expensive(p, bytes);      likewise, for an object of that many bytes
+ *   foreach (i, n) { ... }      loops over n independent items; an item may write only its own outputs
+ *   g_expensive(p);             marks that the following access to *p will probably miss the cache
+ *   g_expensive(p, bytes);      the same for an object of that many bytes
  *
- * Compiled as it stands, a CPU sees a plain loop and no hint: that is the baseline. On a GPU the loop becomes a
+ * A plain compiler sees an ordinary loop and no hint on a CPU: that is the baseline. On a GPU the loop becomes a
  * strided loop over the threads that share the batch. The gopt compiler (docs/gopt.md) reads the same text and hides
- * the misses (G-Opt, NSDI 2015, section 3.2). The header needs nothing but the language.
+ * the misses (G-Opt, NSDI 2015, section 3.2). The header needs only the language.
  */
 #ifndef GOPT_H
 #define GOPT_H
@@ -18,7 +18,7 @@
 #endif
 
 #if defined(__GOPT__)
-/* What the gopt compiler reads: names that it knows in the syntax tree. */
+/* Declares the names that the gopt compiler looks for in the syntax tree. */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -32,8 +32,8 @@ void __gopt_expensive(const volatile void* p, ...);
 #define g_expensive(...) __gopt_expensive(__VA_ARGS__)
 
 #else
-/* The first item of this thread and the distance to its next one. An engine whose threads share a batch in another
- * way (a resident warp, say) defines both before it includes a shader. */
+/* The first item of this thread and the distance to its next item. An engine whose threads share a batch in another
+ * way, such as a resident warp, defines both macros before it includes a shader. */
 #ifndef GOPT_FIRST_ITEM
 #if defined(__CUDA_ARCH__)
 #define GOPT_FIRST_ITEM (blockIdx.x * blockDim.x + threadIdx.x)

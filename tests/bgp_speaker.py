@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least that speaks BGP-4 (RFC 4271): it opens a session from a namespace and announces IPv4 prefixes."""
+"""Implements the parts of BGP-4 (RFC 4271) that open a session from a namespace and announce IPv4 prefixes."""
 
 import ipaddress
 import itertools
@@ -21,16 +21,17 @@ def _message(kind: int, body: bytes = b"") -> bytes:
 
 
 def _nlri(prefix: str) -> bytes:
-    """Section 4.3: a length in bits, and as many bytes as it needs."""
+    """Encodes a prefix (section 4.3): its length in bits, and as many bytes as the length requires."""
     address, _, length = prefix.partition("/")
     return bytes([int(length)]) + socket.inet_aton(address)[: (int(length) + 7) // 8]
 
 
 class BgpSpeaker:
-    """A context manager: entered, the session is established. No keepalives (hold time 0), so nothing runs beside."""
+    """Runs a BGP session as a context manager. The session is established on entry. The hold time is 0, so no
+    keepalives are sent and no thread is needed."""
 
     def __init__(self, namespace: Namespace, router: str, number: int, identifier: str) -> None:
-        """`number` is its AS, `identifier` its own address as seen by the router."""
+        """`number` is the AS number of the speaker. `identifier` is its address as the router sees it."""
         self._namespace, self._router, self._number = namespace, router, number
         self._identifier = ipaddress.IPv4Address(identifier).packed
 
@@ -42,7 +43,7 @@ class BgpSpeaker:
         self._socket.close()
 
     def _open(self) -> bool:
-        """A router that is not ready yet closes the connection, or is not there."""
+        """Returns False if the router refuses or closes the connection because it is not ready."""
         try:
             with self._namespace.inside():
                 self._socket = socket.create_connection((self._router, 179), timeout=conftest.PATIENCE)
@@ -55,7 +56,7 @@ class BgpSpeaker:
         return False
 
     def _exchange(self, kind: int, body: bytes = b"") -> bool:
-        """Says something, and whether the answer is of its kind."""
+        """Sends a message. Returns True if the answer has the same type."""
         self._socket.sendall(_message(kind, body))
         with self._socket.makefile("rb", buffering=0) as answers:
             header = answers.read(19)
@@ -75,7 +76,7 @@ class BgpSpeaker:
 
 
 def _parts(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """All pieces in their order, as many together as fit."""
+    """Yields all pieces in order, joined to parts of at most `size` bytes."""
     part = bytearray()
     for piece in itertools.chain(pieces, [b""]):
         if part and (not piece or len(part) + len(piece) > size):

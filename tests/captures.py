@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading and writing captures without libpcap, which the router itself uses, and the corpus of real captures.
+"""Reads and writes captures without libpcap, which the router itself uses, and unpacks the corpus of real captures.
 
-The reader knows what the files of shared/data/pcap need: pcap of both byte orders, micro- and nanoseconds and the
-"modified" format of Kuznetzov, pcapng with several sections and interfaces. It is strict: a file that ends in the
-middle of a record is damaged.
-"""
+The reader supports the formats of the files in shared/data/pcap. The formats are pcap of both byte orders, with
+micro- and nanoseconds and the "modified" format of Kuznetzov, and pcapng with several sections and interfaces. The
+reader is strict: a file that ends within a record is damaged."""
 
 import ctypes
 import ctypes.util
@@ -20,11 +19,11 @@ from typing import NamedTuple
 from exclusive import exclusive
 
 ETHERNET = 1
-MAXIMUM_CAPTURED = 256 * 1024  #: bytes of a frame; libpcap takes a record that claims more for damage
+MAXIMUM_CAPTURED = 256 * 1024  #: largest frame, bytes; libpcap treats a larger record as damage
 
 
 class Damaged(Exception):
-    """The file is not a capture, or ends before its last record does."""
+    """Reports that a file is not a capture, or ends within its last record."""
 
 
 class Frame(NamedTuple):
@@ -39,7 +38,7 @@ class Capture(NamedTuple):
 
 
 def read_capture(path: os.PathLike | str) -> Capture:
-    """All frames of a pcap or pcapng file whose interfaces share one link type. Raises Damaged."""
+    """Returns all frames of a pcap or pcapng file whose interfaces share one link type. Raises Damaged."""
     content = pathlib.Path(path).read_bytes()
     magic = content[:4]
     if magic in PCAP_MAGICS:
@@ -49,7 +48,7 @@ def read_capture(path: os.PathLike | str) -> Capture:
     raise Damaged("unknown file format")
 
 
-#: magic number -> (byte order, nanoseconds per tick, bytes of a record's header)
+#: Maps the magic number to the byte order, the nanoseconds per tick and the size of a record's header in bytes.
 PCAP_MAGICS = {
     b"\xd4\xc3\xb2\xa1": ("<", 1000, 16),
     b"\xa1\xb2\xc3\xd4": (">", 1000, 16),
@@ -196,12 +195,12 @@ def write_pcapng(
 
 
 def frames_of(data: Iterable[bytes]) -> list[Frame]:
-    """Frames a microsecond apart, captured whole."""
+    """Returns frames at intervals of a microsecond, captured completely."""
     return [Frame(10**18 + 1000 * i, bytes(d), len(d)) for i, d in enumerate(data)]
 
 
 class Libpcap:
-    """What libpcap says of a file: the judge of which captures the router has to take."""
+    """Reads files with libpcap, to determine which captures the router must accept."""
 
     class _Header(ctypes.Structure):
         _fields_ = [
@@ -221,7 +220,7 @@ class Libpcap:
         self._library.pcap_close.argtypes = [ctypes.c_void_p]
 
     def read(self, path: os.PathLike | str) -> tuple[int, list[int]] | None:
-        """(link type, captured length of every packet), or None if the file cannot be read to its end."""
+        """Returns (link type, captured length of every packet), or None if the file cannot be read to its end."""
         error = ctypes.create_string_buffer(256)
         handle = self._library.pcap_open_offline(os.fsencode(path), error)
         if not handle:
@@ -237,7 +236,8 @@ class Libpcap:
 
 
 def unpack_corpus(data: pathlib.Path, cache: pathlib.Path) -> list[pathlib.Path]:
-    """Every capture of shared/data/pcap as a file of its own, compressed ones unpacked; made once, kept in `cache`."""
+    """Returns every capture of shared/data/pcap as a separate file, with compressed files unpacked. The files are
+    created once and kept in `cache`."""
     archives = sorted(data.iterdir())
     stamp = hashlib.sha256(repr([(a.name, a.stat().st_size) for a in archives]).encode()).hexdigest()
     done = cache / "unpacked"

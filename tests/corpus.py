@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thousands of real captures of shared/data/pcap, sorted by what the router has to do with them."""
+"""Sorts the thousands of real captures in shared/data/pcap by the treatment that the router must give them."""
 
 import functools
 import pathlib
@@ -7,26 +7,27 @@ from typing import NamedTuple
 
 from captures import ETHERNET, Capture, Damaged, Libpcap, read_capture, unpack_corpus
 
-#: Link types whose packets begin with an IP header after so many bytes: given an Ethernet header they take part too.
+#: Maps link types whose packets have an IP header to the offset of that header. Packets of such link types get an
+#: Ethernet header for the tests.
 RAW_IP_OFFSETS = {0: 4, 101: 0, 108: 4, 113: 16, 228: 0, 276: 20}
 LARGEST_FRAME = 65535  #: bytes
 
 
 class CorpusFile(NamedTuple):
     path: pathlib.Path
-    capture: Capture | None  #: none: damaged
+    capture: Capture | None  #: None if the file is damaged
 
 
 class Corpus(NamedTuple):
     ethernet: list[CorpusFile]
-    foreign: list[CorpusFile]  #: whole, but of another link type
+    foreign: list[CorpusFile]  #: undamaged, but of another link type
     damaged: list[CorpusFile]
-    oversized: list[CorpusFile]  #: Ethernet, with a frame that no packet buffer of DPDK holds
+    oversized: list[CorpusFile]  #: Ethernet, with a frame that no packet buffer of DPDK can hold
 
     def frames(self) -> list[bytes]:
-        """Every packet of the Ethernet captures, cut where the capture cut it and at the largest frame there is; and
-        every packet of the others twice: as it stands, which makes a malformed frame, and if it holds an IP packet,
-        with an Ethernet header."""
+        """Returns every packet of the Ethernet captures, limited to the captured bytes and the largest frame. Packets
+        of other link types appear twice. The first copy is unchanged, which gives a malformed frame. The second copy
+        has an Ethernet header if the packet contains an IP packet."""
         frames = [
             frame.data[:LARGEST_FRAME] for file in self.ethernet + self.oversized for frame in file.capture.frames
         ]
@@ -51,7 +52,7 @@ def load(data: pathlib.Path, cache: pathlib.Path) -> Corpus:
         except Damaged:
             capture = None
         file = CorpusFile(path, capture)
-        # Two readers must agree before the router is measured by them.
+        # Two readers must agree before their result is used to check the router.
         judged = libpcap.read(path)
         assert (judged is None) == (capture is None), path
         if capture is None:

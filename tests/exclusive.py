@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests run in several processes: what one of them makes for all."""
+"""Provides a lock for resources that several test processes share."""
 
 import contextlib
 import fcntl
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def exclusive(folder: pathlib.Path) -> Iterator[None]:
-    """One process at a time is in here with the folder, which exists then; the others wait."""
+    """Admits one process at a time to the folder, which is created if necessary. Other processes wait."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder.with_name(folder.name + ".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

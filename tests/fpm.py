@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An FPM client, as FRR's zebra is one, that says what a test wants it to."""
+"""Implements an FPM client like FRR's zebra, which sends the messages of a test."""
 
 import ipaddress
 import socket
@@ -13,9 +13,9 @@ NEWROUTE, DELROUTE, NEWNEXTHOP, DELNEXTHOP = 24, 25, 104, 105
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PRIORITY, _RTA_MULTIPATH, _RTA_TABLE, _RTA_NH_ID = 1, 4, 5, 6, 9, 15, 30
 _NHA_ID, _NHA_GROUP, _NHA_OIF, _NHA_GATEWAY = 1, 2, 5, 6
 _UNICAST, _BLACKHOLE = 1, 6
-STATIC, KERNEL = 196, 2  # protocols, as zebra has them
+STATIC, KERNEL = 196, 2  # protocol numbers of zebra
 
-#: (gateway or "", index of the interface), and its weight
+#: (gateway or "", index of the interface, weight)
 Hop = tuple[str, int, int]
 
 
@@ -44,7 +44,7 @@ def route(
     nexthop_id: int | None = None,
     protocol: int = STATIC,
 ) -> bytes:
-    """A message; without next hops and a next-hop object the route is a blackhole."""
+    """Encodes a route message. Without next hops and next-hop object, the route is a blackhole."""
     network = ipaddress.ip_network(prefix)
     leads = _BLACKHOLE if not hops and nexthop_id is None else _UNICAST
     fixed = (_family(network.version), network.prefixlen, 0, 0, min(table, 255), protocol, 0, leads, 0)
@@ -62,7 +62,7 @@ def route(
 
 
 def delete(prefix: str, table: int = 254) -> bytes:
-    """As zebra does it: it does not say where the route led."""
+    """Encodes the removal of a route in the same way as zebra, which omits the next hops."""
     return route(prefix, kind=DELROUTE, table=table)
 
 
@@ -73,7 +73,7 @@ def nexthop(number: int, hop: Hop) -> bytes:
 
 
 def group(number: int, members: Iterable[tuple[int, int]], behind: bytes = b"") -> bytes:
-    """Of next hops by number, with their weights."""
+    """Encodes a group of next hops, given their numbers and weights."""
     body = struct.pack("BBBBI", 0, 0, 0, 0, 0) + _attribute(_NHA_ID, struct.pack("I", number))
     packed = b"".join(struct.pack("IBBH", member, weight - 1, 0, 0) for member, weight in members)
     return _message(NEWNEXTHOP, body + _attribute(_NHA_GROUP, packed + behind))
@@ -89,7 +89,7 @@ def frame(*messages: bytes) -> bytes:
 
 
 class FpmClient:
-    """A context manager: entered, it is connected."""
+    """Connects to the router on entry of the context."""
 
     def __init__(self, namespace: Namespace) -> None:
         self._namespace = namespace
@@ -104,14 +104,14 @@ class FpmClient:
         self.socket.close()
 
     def tell(self, *messages: bytes) -> None:
-        """In one frame."""
+        """Sends all messages in one frame."""
         self.send(frame(*messages))
 
     def send(self, data: bytes) -> None:
         self.socket.sendall(data)
 
     def is_closed(self) -> bool:
-        """Waits until the router has closed the connection; nothing else ever comes from it."""
+        """Waits until the router closes the connection, which is the only event that can come from it."""
         try:
             return self.socket.recv(1) == b""
         except ConnectionResetError:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FRR's daemons in a namespace, run by hand: a configuration, sockets, and logs of their own. A machine's own FRR is not
-touched."""
+"""Runs FRR's daemons in a namespace, with a configuration, sockets and logs of their own. An FRR of the machine is not
+affected."""
 
 import os
 import pathlib
@@ -17,17 +17,17 @@ _DAEMONS = pathlib.Path("/usr/lib/frr")
 
 
 def unavailable() -> str | None:
-    """Why FRR cannot be run here, or nothing."""
+    """Returns the reason why FRR cannot run here, or None."""
     if not (_DAEMONS / "zebra").exists() or shutil.which("vtysh") is None:
         return "needs FRR (Debian's package frr)"
     return None
 
 
 class Frr:
-    """A context manager: entered, the daemons run and have taken `config`, in the words of an frr.conf that serves them all.
+    """Runs FRR's daemons as a context manager. On entry, the daemons start and read `config`, a common frr.conf.
 
-    `daemons` are names of /usr/lib/frr, zebra the first; `options` are more arguments of some of them, as
-    {"zebra": ["-M", "dplane_fpm_nl"]}."""
+    `daemons` are names of /usr/lib/frr, zebra first. `options` maps daemons to more arguments, for example {"zebra":
+    ["-M", "dplane_fpm_nl"]}."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Frr:
         self._running: dict[str, subprocess.Popen] = {}
 
     def __enter__(self) -> "Frr":
-        # The daemons give up being root, for a user who can go to no folder of pytest's.
+        # The daemons drop root privileges, and their user cannot access pytest's folders.
         self._folder = tempfile.TemporaryDirectory(prefix="penumbra-frr-", dir="/tmp")
         self.folder = pathlib.Path(self._folder.name)
         self.folder.chmod(0o755)
@@ -62,10 +62,11 @@ class Frr:
         self._folder.cleanup()
 
     def start(self, *daemons: str) -> None:
-        """Starts these (or all) daemons, which do not run, and gives the configuration to all that run."""
+        """Starts the given daemons (or all), which must not be running, and applies the configuration to all running
+        daemons."""
         names = daemons or self.daemons
         if "zebra" in names:
-            # The others try again only ten seconds later if it is not there.
+            # The other daemons retry only after ten seconds if zebra is not running.
             self._start("zebra")
             self.wait_for("zebra", (self.folder / "zserv.api").exists)
         for name in set(names) - {"zebra"}:
@@ -86,7 +87,7 @@ class Frr:
             )
 
     def kill(self, *daemons: str) -> None:
-        """Ends these (or all) daemons at once, without a farewell, and waits until they have."""
+        """Kills the given daemons (or all) with SIGKILL and waits for their end."""
         ending = [self._running.pop(name) for name in daemons or tuple(self._running)]
         for process in ending:
             process.kill()
@@ -94,13 +95,13 @@ class Frr:
             process.wait(conftest.PATIENCE)
 
     def vtysh(self, *commands: str) -> str:
-        """What vtysh says to these commands, one after the other: `vtysh("configure", "router bgp 65001", ...)`."""
+        """Returns the output of vtysh for a sequence of commands: `vtysh("configure", "router bgp 65001", ...)`."""
         code, answer = self._vtysh(*(word for command in commands for word in ("-c", command)))
         assert code == 0 and "% Unknown" not in answer, answer
         return answer
 
     def wait_for(self, what: str, condition: Callable[[], Any]) -> Any:
-        """Asks again and again until the condition is true, and returns it; fails when a daemon has ended."""
+        """Repeats the condition until it is true, and returns its value. Fails when a daemon has ended."""
 
         def asked() -> Any:
             for name, process in self._running.items():

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the gopt compiler once got wrong, each with its kind: functions whose compiled form must agree with the plain loop.
-@ stands for the function's name. All take (const int* t, const uint32_t* in, int* out, uint32_t n); in[k] is below 1024."""
+"""Lists functions that the gopt compiler once compiled wrongly, with the kind of fault. The compiled form of the
+functions must agree with the plain loop.
+
+@ is replaced by the function's name. All functions take (const int* t, const uint32_t* in, int* out, uint32_t n);
+in[k] is below 1024."""
 
 HEAD = "void @(const int* t, const uint32_t* in, int* out, uint32_t n)"
 
@@ -249,7 +252,7 @@ template <class T> struct @_box { T x; };
 }""",
 }
 
-# Of one language mode on.
+# These cases need C++20 or later.
 CXX20 = {
     "comparison in three ways": """
 #include <compare>
@@ -271,13 +274,14 @@ CXX20 = {
 
 
 def source(cases):
-    """All functions in one file, named f0, f1..."""
+    """Returns a source file with all functions, named f0, f1..."""
     texts = [text.replace("@", f"f{k}") for k, text in enumerate(cases.values())]
     return '#include "gopt.h"\n#include <stdint.h>\n' + "\n".join(texts) + "\n"
 
 
 def driver(count, widths):
-    """Holds each function against its compiled form; prints the numbers of those that differ."""
+    """Returns a program that compares each function with its compiled form and prints the numbers of those that
+    differ."""
     words = "const int* t, const uint32_t* in, int* out, uint32_t n"
     declared = "".join(f"void f{k}({words}); void f{k}_gopt({words}, uint32_t gopt_width);\n" for k in range(count))
     table = ", ".join(f"{{f{k}, f{k}_gopt}}" for k in range(count))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the random programs of gopt_programs.py are written with: variables in scopes, expressions over them, loops that
-end."""
+"""Generates the parts of the random programs of gopt_programs.py: variables in scopes, expressions over them, and loops
+that end."""
 
 import random
 
-MASK = 1023  # entries of the table and of the nodes, less one
+MASK = 1023  # number of entries of the table and of the nodes, minus one
 TYPES = ["uint8_t", "uint16_t", "uint32_t", "uint64_t", "int"]
 NAMES = ["a", "b", "c", "d", "e", "f", "g", "h"]
 
@@ -26,13 +26,13 @@ class Variable:
 
 
 class Expressions:
-    """The text so far, the variables that are visible, and what may be written of them."""
+    """Holds the generated text, the visible variables and the permitted statements."""
 
     def __init__(self, seed, cxx, number, standard=None):
         self.random = random.Random(f"{seed}/{cxx}")
         self.cxx, self.number, self.standard = cxx, number, standard
         self.scopes = [[]]
-        self.loops = []  # what break and continue would leave: "loop", "switch"
+        self.loops = []  # targets of break and continue: "loop", "switch"
         self.helpers = []
         self.lines = []
         self.depth = 0
@@ -40,7 +40,7 @@ class Expressions:
         self.in_helper = False
         self.hints = 0
 
-    # --- text
+    # The following methods write text.
 
     def put(self, line):
         self.lines.append("  " * (self.depth + 1) + line)
@@ -51,7 +51,7 @@ class Expressions:
     def pick(self, things):
         return self.random.choice(things)
 
-    # --- variables
+    # The following methods manage variables.
 
     def visible(self):
         seen = {}
@@ -75,7 +75,7 @@ class Expressions:
     def of_kind(self, kind, changing=False):
         return [v for v in self.visible() if v.kind == kind and (v.changes or not changing)]
 
-    # --- expressions; all are unsigned and of any width
+    # The following methods generate expressions. All are unsigned and of any width.
 
     def leaf(self):
         choices = ["literal", "item", "number"]
@@ -143,8 +143,8 @@ class Expressions:
         return f"(int)(({text}) & 0x7fff)" if kind == "int" else f"({kind})({text})"
 
     def without(self, variable, make):
-        """What `make` makes, not mentioning a name that `variable` is about to hide: C sees the new one in its own
-        initialiser."""
+        """Returns the result of `make` without a name that `variable` is about to hide. In C, the new variable is
+        visible in its own initialiser."""
         for _ in range(20):
             text = make()
             if not any(word == variable.name for word in words(text)):
@@ -156,7 +156,7 @@ class Expressions:
         return f"k{self.fuel}"
 
     def counted(self):
-        """A counter that begins with 0."""
+        """Declares a counter that begins with 0."""
         k = self.counter()
         self.put(f"uint32_t {k} = 0;")
         return k

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fuzzes the gopt compiler: changes the tokens of the tests' own sources and of generated programs, in all language modes.
-Whatever it is given, gopt ends with 0 or with 1 and an error with file and line; what it writes compiles. An internal error
-(exit code 3) is a fault, and so is an exhausted stack: no source here is nested so deeply.
+"""Fuzzes the gopt compiler: changes the tokens of test sources and generated programs, in all language modes.
 
-  python tests/gopt_fuzz.py SECONDS [SEED]    from the root of the repository, after make build; faults are kept in build/gopt-fuzz
-"""
+For every input, gopt must exit with 0, or with 1 and an error with file and line. The output of gopt must compile.
+An internal error (exit code 3) is a fault. An exhausted stack is a fault too, because no source is nested deeply
+enough.
+
+  python tests/gopt_fuzz.py SECONDS [SEED]
+
+Run it from the root of the repository, after make build. Faults are kept in build/gopt-fuzz."""
 
 import pathlib
 import random
@@ -48,7 +51,8 @@ KINDS = [re.compile(r"[a-z_]\w*"), re.compile(r"[-+*/%&|^<>]=?|==|!=|&&|\|\||<<|
 
 
 def corpus():
-    """Sources by their language, 'c' or 'cc': those that gopt takes, and those that it refuses."""
+    """Returns two lists of (language, source): sources that gopt must accept and sources that it must refuse. The
+    language is 'c' or 'cc'."""
     taken = [(path.suffix[1:], path.read_text()) for path in sorted(SEEDS.glob("*.c")) + sorted(SEEDS.glob("*.cc"))]
     for suffix, cases in (("c", gopt_cases.C), ("cc", gopt_cases.CXX), ("cc", gopt_cases.CXX20)):
         taken += [(suffix, gopt_cases.source({name: text})) for name, text in cases.items()]
@@ -59,7 +63,7 @@ def corpus():
 
 
 def mutate(tokens, pool, chance):
-    """Takes tokens out, doubles, exchanges or replaces them."""
+    """Removes, duplicates, swaps or replaces tokens."""
     at = chance.randrange(len(tokens))
     form = chance.randrange(7)
     end = at + chance.choice([1, 1, 2, 4, 9])
@@ -84,7 +88,7 @@ def mutate(tokens, pool, chance):
 
 
 def mutate_mildly(tokens, chance):
-    """Adds a statement, or replaces a token by another of its kind: mostly that compiles."""
+    """Adds a statement, or replaces a token by another of its kind. The result usually compiles."""
     if chance.random() < 0.6:
         places = [k + 1 for k, token in enumerate(tokens) if token in (";", "{", "}")]
         if places:
@@ -106,7 +110,7 @@ def mutated(text, other, chance):
 
 
 class Fuzzer:
-    """Counts what happens to the sources that it makes; `gopt` is the compiler."""
+    """Generates sources and counts the results. `gopt` is the path of the compiler."""
 
     def __init__(self, gopt, seed, folder):
         self.gopt, self.seed, self.folder = gopt, seed, pathlib.Path(folder)
@@ -135,7 +139,7 @@ class Fuzzer:
         try:
             done = subprocess.run([self.gopt, source, "-o", output, "--width", width, "--explain", "--", *flags], capture_output=True, timeout=60)
         except subprocess.TimeoutExpired:
-            # Clang 19 reads `(::)` in C23 for ever.
+            # Clang 19 does not terminate on `(::)` in C23.
             if self.compiles(source, flags) is not None:
                 return self.fault("does not end", standard, text)
             self.endless += 1
@@ -150,14 +154,14 @@ class Fuzzer:
             return None
         self.taken += 1
         if self.compiles(source, flags) != "":
-            return None  # the baseline does not compile: a word is missing without __GOPT__
+            return None  # the baseline does not compile, because a word is missing without __GOPT__
         if said := self.compiles(output, flags):
             return self.fault(f"what is written does not compile: {said[:400]}", standard, text)
         return None
 
     @staticmethod
     def compiles(source, flags):
-        """Clang's errors; None if it does not end."""
+        """Returns Clang's errors, or None if Clang does not terminate."""
         words = ["clang-19", "-w", "-fsyntax-only", "-ferror-limit=1", *flags, source]
         try:
             return subprocess.run(words, capture_output=True, timeout=60).stderr.decode(errors="replace")

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statements of the random programs with pointers to variables and with objects that have no name: compound literals,
-temporaries, and what refers to them."""
+"""Generates statements of random programs with pointers to variables and with unnamed objects: compound literals,
+temporaries, and references to them."""
 
 from gopt_expressions import MASK, Expressions
 
 
 class Objects(Expressions):
-    """For Program, which has hint()."""
+    """Requires hint(), which Program implements."""
 
     def values(self, variable, count):
         return ", ".join(f"(uint32_t)({self.without(variable, self.leaf)})" for _ in range(count))
 
     def literal(self, budget):
-        """A compound literal."""
+        """Writes a compound literal."""
         variable = self.declare("number")
         self.fuel += 1
         own = f"own_{self.fuel}"
@@ -50,7 +50,7 @@ class Objects(Expressions):
         self.add(variable)
 
     def temporary(self, _budget):
-        """A reference to a temporary, or an object that refers to another one."""
+        """Writes a reference to a temporary, or an object that refers to another object."""
         variable = self.declare("number")
         self.fuel += 1
         own = f"own_{self.fuel}"
@@ -72,7 +72,7 @@ class Objects(Expressions):
         self.add(variable)
 
     def argument(self, _budget):
-        """A temporary as the argument of a call that is expanded, and defaults."""
+        """Writes a call that is expanded, with a temporary and default values as arguments."""
         variable = self.declare("number")
         value = self.without(variable, self.leaf)
         more = self.pick(["", ", 5", f", 1, (uint32_t)({self.without(variable, self.leaf)})"])

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random annotated programs for the gopt compiler: nested control flow, scopes that shadow each other, types, helper
-functions that contain hints, several hints; all of it defined behaviour that ends, so that baseline and compiled function
-must agree. A program is a function of its seed."""
+"""Generates random annotated programs for the gopt compiler: nested control flow, shadowing scopes, types, several
+hints, and helper functions with hints.
+
+All programs terminate and have defined behaviour, so that baseline and compiled function must agree. The seed
+determines the program."""
 
 from gopt_expressions import MASK, TYPES, Variable, words
 from gopt_objects import Objects
@@ -47,10 +49,10 @@ template <class T> static inline T twice(T x) { return static_cast<T>(x * 2); }
 
 
 class Program(Objects):
-    """One annotated function and its helpers."""
+    """Generates one annotated function with its helpers."""
 
     def statement(self, budget):
-        """Writes one statement, of at most about `budget` others."""
+        """Writes one statement that contains at most about `budget` statements."""
         simple = [self.assign, self.assign, self.hint, self.hint, self.declaration, self.declaration, self.declaration, self.output, self.escape, self.fill_array]
         simple += [self.temporary, self.argument] if self.cxx else [self.literal, self.literal]
         nested = [self.if_, self.if_, self.for_, self.while_, self.do_, self.switch, self.block, self.unbraced]
@@ -74,7 +76,7 @@ class Program(Objects):
         self.hints += 1
         kinds = [f"&t[({self.expression(1)}) & {MASK}]", f"&nodes[({self.leaf()}) & {MASK}]"]
         kinds += [v.name for v in self.of_kind("pointer") + self.of_kind("node")] * 2
-        # The baseline does not evaluate the address: it must have no effect, and calls are not looked into.
+        # The address must have no side effect and no call, because the baseline does not evaluate it.
         address = self.pick([k for k in kinds if "mix" not in k] or ["t"])
         form = self.random.randrange(10)
         if form == 0:
@@ -138,11 +140,11 @@ class Program(Objects):
         self.add(variable)
 
     def declarator(self, name):
-        """The name as plain as it mostly is, or written otherwise."""
+        """Returns the name, usually plain and sometimes in another notation."""
         return self.pick([name] * 6 + [f"({name})", f"{name} __attribute__((unused))", f"{name} __attribute((unused))", f"(({name}))"])
 
     def written_type(self, _budget):
-        """A type that is written with a variable."""
+        """Writes a type that is derived from a variable."""
         variable = self.declare("number")
         numbers = [other.name for other in self.of_kind("number") if other.name != variable.name]
         type_ = f"decltype({self.pick(numbers or ['4u'])} + 0u)"
@@ -187,7 +189,7 @@ class Program(Objects):
         value = self.expression()
         return self.put(self.pick([f"out[i] = (uint32_t)({value});", f"out2[i] += ({value});", f"out[i] ^= (uint32_t)({value});", f"sum += ({value});", "count++;"]))
 
-    # --- nested statements
+    # The following methods write nested statements.
 
     def if_(self, budget):
         self.put(f"if ({self.condition()}) {{")
@@ -268,7 +270,7 @@ class Program(Objects):
         if choices:
             self.put(f"if ({self.condition()}) {self.pick(choices)}")
 
-    # --- calls of helpers
+    # The following methods write calls of helpers.
 
     def call(self, _budget):
         helper = self.pick(self.helpers)
@@ -322,7 +324,7 @@ class Program(Objects):
             return f"{helper}(t, nodes, 3u, nodes)"
         return call
 
-    # --- C++
+    # The following methods write C++ statements.
 
     def reference(self, _budget):
         arrays, numbers = self.of_kind("array", True), self.of_kind("node")
@@ -358,12 +360,12 @@ class Program(Objects):
         self.add(variable)
 
     def quiet(self, _budget):
-        """No switch inside: a lambda, a loop over a range, a condition with a variable."""
+        """Writes a construct without a switch inside: a lambda, a range-based loop, or a condition with a variable."""
         variable = self.declare("number")
         value = self.without(variable, self.leaf)
         self.fuel += 1
         form = self.random.randrange(3 if self.in_helper else 4)
-        if form == 3:  # the index by its name
+        if form == 3:  # captures the index by name
             self.put(f"uint32_t {variable.name} = [i](uint32_t x) {{ return x * i; }}((uint32_t)({value}));")
         elif form == 0:
             self.put(f"uint32_t {variable.name} = [=](uint32_t x) {{ return x + (uint32_t)({value}); }}(3);")
@@ -377,7 +379,7 @@ class Program(Objects):
             self.put(test + (f") {variable.name} += x{self.fuel};" if old else f"; x{self.fuel} > 1) {variable.name} += x{self.fuel};"))
         self.add(variable)
 
-    # --- the whole
+    # The following methods assemble the program.
 
     def helper(self, number):
         self.in_helper = True
@@ -423,13 +425,14 @@ class Program(Objects):
 
 
 def programs(seed, count, cxx, standard=None):
-    """A source with `count` annotated functions f0, f1... in the language mode `standard`; without, that of the tests."""
+    """Returns a source with `count` annotated functions f0, f1... in the language mode `standard`. The default is the
+    mode of the tests."""
     functions = [Program(f"{seed}/{k}", cxx, k, standard).text() for k in range(count)]
     return PRELUDE + (CXX_PRELUDE if cxx else "") + "\n" + "\n".join(functions)
 
 
 def driver(count, widths):
-    """A C program that holds f0... against f0_gopt... , compiled with --width any."""
+    """Returns a C program that compares f0... with f0_gopt..., compiled with --width any."""
     declarations = "\n".join(f"void f{k}({SIGNATURE}); void f{k}_gopt({SIGNATURE}, uint32_t gopt_width);" for k in range(count))
     table = ", ".join(f"{{f{k}, f{k}_gopt}}" for k in range(count))
     return f"""#include <stdint.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the gopt compiler refuses: a case per diagnostic. The line that the error must point to carries a comment //! with a
-part of what it must say."""
+"""Lists sources that the gopt compiler refuses, one for each diagnostic. The line of the error has a comment //! with a
+part of the message."""
 
 from gopt_refusals_cxx import CXX
 
@@ -75,7 +75,7 @@ void f(const int* t, int* out, uint32_t n) {
 void f(const int* t, int* out, uint32_t n) {
   foreach (i, n) {
     g_expensive(&t[i]);
-    foreach (k, 3) out[i] += t[k];  //! a foreach cannot stand in a foreach
+    foreach (k, 3) out[i] += t[k];  //! a foreach cannot be in a foreach
   }
 }""",
     "outside": """
@@ -286,7 +286,7 @@ void f(const int* t, int* out, uint32_t n) {
   foreach (i, n) {
     g_expensive(&t[i]);
     void* to = &&end;
-    goto *to;  //! cannot stand in a foreach
+    goto *to;  //! cannot be in a foreach
   end:
     out[i] = t[i];
   }
@@ -313,11 +313,11 @@ void f(const int* t, int* out, uint32_t n) {
 static int look(p, k) const int* p; int k; { g_expensive(p); return *p + k; }
 void f(const int* t, int* out, uint32_t n) {
   foreach (i, n) {
-    out[i] = look(&t[i], 2);  //! its parameters are declared behind the parentheses
+    out[i] = look(&t[i], 2);  //! its parameters are declared after the parentheses
   }
 }""",
     "foreach in the old style": """
-void f(t, out, n) const int* t; int* out; uint32_t n; {  //! the parameters are declared behind the parentheses
+void f(t, out, n) const int* t; int* out; uint32_t n; {  //! the parameters are declared after the parentheses
   foreach (i, n) {
     g_expensive(&t[i]);
     out[i] = t[i];
@@ -341,7 +341,7 @@ void f(const int* t, int* out, uint32_t n, ...) {  //! a foreach in a function o
 void f(const int* t, int* out, uint32_t n) {
   foreach (i, n) {
     g_expensive(&t[i]);
-    out[i] = t[i] + "\x03"[0];  //! a control character stands here
+    out[i] = t[i] + "\x03"[0];  //! a control character is here
   }
 }""",
     "compound literal of a type without a name": """

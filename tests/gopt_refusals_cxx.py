@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the gopt compiler refuses in C++: see gopt_refusals.py."""
+"""Lists C++ sources that the gopt compiler refuses: see gopt_refusals.py."""
 
 CXX = {
     "destructor": """
@@ -69,7 +69,7 @@ void f(const int* t, int* out, count n) {
     "word behind a name": """
 void f(const int* t, int* out, uint32_t n) {
   foreach (i, n) {
-    const int x __asm__("y") = t[i];  //! put what stands behind its name before it
+    const int x __asm__("y") = t[i];  //! put the text after its name before it
     g_expensive(&t[i]);
     out[i] = x;
   }
@@ -161,7 +161,7 @@ void f(const int* t, int* out, uint32_t n) {
 namespace other { static int look(const int* p) { g_expensive(p); return *p; } }
 void f(const int* t, int* out, uint32_t n) {
   foreach (i, n) {
-    out[i] = other::look(&t[i]);  //! it stands in another namespace
+    out[i] = other::look(&t[i]);  //! it is in another namespace
   }
 }""",
     "depends": """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A transfer by iperf3 from one namespace to another."""
+"""Transfers data with iperf3 from one namespace to another."""
 
 import json
 import re
@@ -9,16 +9,16 @@ import conftest
 import netns
 
 PORT = 5201
-LISTENING = "0A"  # a socket's state, proc_net_tcp(5)
+LISTENING = "0A"  # state of a socket, proc_net_tcp(5)
 
 
 def transfer(client, server, address, *arguments):
-    """What the server says of it. `address` is the server's."""
+    """Returns the server's report. `address` is the address of the server."""
     command = server.command("iperf3", "-s", "-1", "-J", "-p", str(PORT))
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serving:
 
         def listens():
-            """What an earlier server has had is there for a while, in other states."""
+            """Returns True when the server listens. Sockets of an earlier server stay in other states for a while."""
             assert serving.poll() is None
             sockets = server.run("cat", "/proc/net/tcp", "/proc/net/tcp6").stdout
             return re.search(rf":{PORT:04X} \S+ {LISTENING} ", sockets) is not None
@@ -30,4 +30,4 @@ def transfer(client, server, address, *arguments):
             assert done.returncode == 0, done.stdout + done.stderr
             return json.loads(serving.communicate(timeout=netns.PATIENCE)[0])["end"]
         finally:
-            serving.kill()  # it would wait for a client for ever
+            serving.kill()  # the server would wait for a client forever

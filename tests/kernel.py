@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A namespace whose kernel routes over interfaces that stand for ports, and what its routes are in the router's words."""
+"""Provides a namespace whose kernel routes over interfaces that represent ports, and its routes in the router's
+notation."""
 
 import ipaddress
 import json
@@ -8,12 +9,13 @@ from collections.abc import Iterable
 
 from netns import Namespace
 
-#: What the kernel calls otherwise.
+#: Maps the kernel's names of types to those of the router.
 TYPES = {"anycast": "local", "prohibit": "unreachable", "throw": "unreachable"}
 
 
 class Kernel(Namespace):
-    """Interfaces wan0 and lan0 are twins of the ports wan and lan, eth0 is the host's own."""
+    """Creates the interfaces wan0 and lan0, which are twins of the ports wan and lan, and eth0, the host's own
+    interface."""
 
     TWINS = {"wan0": "wan", "lan0": "lan"}
     ADDRESSES = {"wan0": "192.0.2.1/24", "lan0": "10.0.0.1/16", "eth0": "172.16.0.1/24"}
@@ -30,7 +32,7 @@ class Kernel(Namespace):
         self.ip("address", "add", self.ADDRESSES[interface], "dev", interface)
 
     def batch(self, commands: Iterable[str]) -> None:
-        """Runs commands of `ip`, all of them even if some fail."""
+        """Runs commands of `ip`. A failing command does not stop the batch."""
         subprocess.run(
             ["ip", "-n", self.name, "-force", "-batch", "-"],
             input="\n".join(commands),
@@ -40,10 +42,10 @@ class Kernel(Namespace):
         )
 
     def routes(self, *tables: str, family: str = "-4") -> dict[str, list]:
-        """By prefix, in the kernel's order: (metric, type, next hops, id of the next-hop object)."""
+        """Returns by prefix, in the kernel's order: (metric, type, next hops, id of the next-hop object)."""
         found: dict[str, list] = {}
         for table in tables or ("local", "main"):
-            # A table that has never had a route of the family is an error.
+            # A table that never had a route of the family causes an error.
             shown = self.run("ip", family, "-j", "route", "show", "table", table, check=False)
             for route in json.loads(shown.stdout) if shown.returncode == 0 and shown.stdout else []:
                 kind = TYPES.get(route.get("type"), route.get("type", "unicast"))
@@ -54,7 +56,7 @@ class Kernel(Namespace):
                 hops = [hop for hop in route.get("nexthops", [route]) if "dead" not in hop.get("flags", [])]
                 ways = sorted(self._hop(hop) for hop in hops) if kind not in ("blackhole", "unreachable") else []
                 row = (route.get("metric", 0), kind, tuple(ways), route.get("nhid"))
-                # Two that differ in nothing that counts here are one.
+                # Routes that do not differ in these fields count once.
                 if row not in found.setdefault(prefix, []):
                     found[prefix].append(row)
         return found
@@ -69,12 +71,12 @@ def many_prefixes(count: int) -> list[str]:
 
 
 def overflows(router) -> int:
-    """How often the kernel told the router more than its socket had room for."""
+    """Returns the number of times that the kernel's messages exceeded the router's socket buffer."""
     return {row["source"]: row for row in router.show("sources")}["kernel"]["overflows"]
 
 
 def shown_routes(answer: dict, version: int = 4) -> dict[str, list]:
-    """The same of what `show routes` says, adjacencies left out."""
+    """Returns the routes of `show routes` in the format of Kernel.routes(), without adjacencies."""
     found: dict[str, list] = {}
     for row in answer["routes"]:
         if row["source"] == "neighbour" or ipaddress.ip_network(row["prefix"]).version != version:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands to a running router, for the tests of what they change."""
+"""Runs commands of a running router, for the tests of their effects."""
 
 import json
 import re
@@ -16,7 +16,7 @@ NEIGHBOURS = "192.0.2.1 dev lan lladdr 02:aa:00:00:00:01\n192.0.2.2 dev dmz llad
 
 
 class Commands:
-    """The program with the socket of one router."""
+    """Runs the program with the socket of one router."""
 
     def __init__(self, bench):
         self.bench = bench
@@ -25,20 +25,20 @@ class Commands:
         return conftest.penumbra(*words, "--socket", self.bench.folder / "ctl", **options)
 
     def do(self, *words, **options):
-        """What changed, as (stage, added, removed, changed)."""
+        """Returns the changes as (stage, added, removed, changed)."""
         done = self.try_to(*words, "-j", **options)
         assert done.returncode == 0, done.stderr
         changes = json.loads(done.stdout)["changes"]
         return [(each["stage"], each["added"], each["removed"], each["changed"]) for each in changes]
 
     def refused(self, *words, **options):
-        """The exit code and the message."""
+        """Returns the exit code and the message."""
         done = self.try_to(*words, **options)
         return done.returncode, done.stderr.removeprefix("penumbra: ").rstrip("\n")
 
 
 def routes(router):
-    """Of IPv4: prefix, metric -> where it leads."""
+    """Returns the IPv4 routes: (prefix, metric) -> next hops or type."""
     shown = router.show("routes", "all")
     rows = shown.get("ipv4", shown)["routes"]
     return {
@@ -53,6 +53,6 @@ def acl(router):
 
 
 def same(first, second):
-    """The tables are the same, whatever the numbers of next hops are."""
+    """Returns True if the tables are equal, apart from the numbers of next hops."""
     strip = re.compile(r'"(id|packets|bytes|line|last_hit_seconds_ago)": [^,}]*')
     return strip.sub("", json.dumps(first)) == strip.sub("", json.dumps(second))

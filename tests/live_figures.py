@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures a router between two hosts in network namespaces, beside the kernel's own forwarding over the same cables: what
-it takes of a core when nothing comes, and how long a ping takes at light load. docs/performance.md has the figures.
+"""Compares a router between two hosts in network namespaces with the kernel's forwarding over the same cables. The
+script measures the use of a core without traffic and the time of a ping at light load. docs/performance.md has the
+figures.
 
-    sudo PYTHON tests/live_figures.py [--pings N]
-"""
+    sudo PYTHON tests/live_figures.py [--pings N]"""
 
 import argparse
 import contextlib
@@ -38,19 +38,19 @@ SLEEPS = ("1ms", "never")
 IDLE_SECONDS = 10
 FLOOD_SECONDS = 3
 FULL_TABLE = 900_000
-RATE = 10_000  # packets a second that tell how long they miss their way
+RATE = 10_000  # packets per second that measure an outage
 RELOADS = "reloads, half of them bad"
 
 
 def idle_share(process: subprocess.Popen) -> float:
-    """Of a core, while nothing comes."""
+    """Returns the used share of a core while no packets arrive."""
     began, used = time.monotonic(), cpu_seconds(process)
     time.sleep(IDLE_SECONDS)
     return (cpu_seconds(process) - used) / (time.monotonic() - began)
 
 
 def latency(network: Network, pings: int) -> str:
-    """Round trips of pings at 10 ms from each other."""
+    """Measures round trips of pings at intervals of 10 ms."""
     done = network.h1.run("ping", "-c", str(pings), "-i", "0.01", "10.2.0.2", timeout=60 + pings / 50)
     times = sorted(float(text) * 1000 for text in re.findall(r"time=([\d.]+)", done.stdout))
     assert len(times) == pings, done.stdout
@@ -59,7 +59,7 @@ def latency(network: Network, pings: int) -> str:
 
 @contextlib.contextmanager
 def kernel_forwarding(network: Network):
-    """The kernel routes in place of Penumbra."""
+    """Lets the kernel route instead of Penumbra."""
     router = network.router
     for net, port in ((1, "veth-a"), (2, "veth-b")):
         router.ip("address", "add", f"10.{net}.0.1/24", "dev", port)
@@ -76,8 +76,8 @@ def arrivals(network: Network) -> int:
 
 
 def flooded(network: Network) -> float:
-    """Thousand packets a second that reach the other host. The flood has the last core; a cable's receiver works on its
-    sender's core, so that what the kernel forwards is forwarded there too."""
+    """Returns thousand packets per second that reach the other host. The flood has the last core. A cable's receiver
+    works on the core of its sender, so the kernel forwards on the last core too."""
     with tempfile.TemporaryDirectory() as folder:
         config = write_flood(pathlib.Path(folder), network.macs["a"])
         with conftest.RunningRouter(config, command=network.h1.command()) as flood:
@@ -101,7 +101,7 @@ def penumbra(network: Network, driver: str, sleep: str):
 
 @contextlib.contextmanager
 def testpmd(network: Network, driver: str):
-    """DPDK's own example of forwarding, on the first core: each packet goes to the other port with a new Ethernet header."""
+    """Runs DPDK's testpmd on the first core. testpmd sends each packet to the other port with a new Ethernet header."""
     core = min(os.sched_getaffinity(0))
     devices = [word for i, port in enumerate("ab") for word in ("--vdev", f"{driver}{i},iface=veth-{port}")]
     eal = ["--no-huge", "-m", "512", "--no-pci", "--no-telemetry", "--no-shconf", "--lcores", f"0@{core},1@{core}"]
@@ -120,7 +120,7 @@ def testpmd(network: Network, driver: str):
 
 
 def throughput(network: Network, rounds: int) -> None:
-    """All in turn, several times."""
+    """Measures all contenders alternately, several times."""
     ways = {"the kernel": lambda: kernel_forwarding(network)}
     for driver in DRIVERS:
         ways[f"Penumbra, `{driver}`"] = lambda driver=driver: penumbra(network, driver, "250us")
@@ -137,8 +137,8 @@ def throughput(network: Network, rounds: int) -> None:
 
 
 def good_packets(reason: str | None) -> float:
-    """Million packets of good traffic a second through one worker with twins, beside what `reason` says: a flood of what the
-    host must see, one reload after the other, or nothing."""
+    """Returns million packets per second of good traffic through one worker with twins. `reason` selects the
+    disturbance: a flood of punted packets, repeated reloads, or none."""
     namespace = netns.Namespace("flood")
     with tempfile.TemporaryDirectory() as folder:
         bench = conftest.Bench(pathlib.Path(folder))
@@ -154,7 +154,7 @@ def good_packets(reason: str | None) -> float:
 
 
 def reload(bench: conftest.Bench) -> None:
-    """With 1000 other routes, and without them; each time with a file that is refused before."""
+    """Reloads with and without 1000 more routes, each time after a file that is refused."""
     routes = bench.folder / "routes.txt"
     for content in ("nonsense\n", "".join(f"20.{i >> 8}.{i & 255}.0/24 dev out\n" for i in range(1000)), "nonsense\n", ""):
         routes.write_text(content)
@@ -162,7 +162,7 @@ def reload(bench: conftest.Bench) -> None:
 
 
 def flap(kernel: Kernel) -> None:
-    """After each of these everything is asked for again, as after messages that were lost."""
+    """Sets a link down and up. After each change the router requests all routes again, as after lost messages."""
     for state in ("down", "up"):
         kernel.ip("link", "set", "spare", state)
         time.sleep(0.02)
@@ -170,7 +170,7 @@ def flap(kernel: Kernel) -> None:
 
 def delete_twin(kernel: Kernel) -> None:
     kernel.run("ip", "link", "delete", "spare0", check=False)
-    time.sleep(0.2)  # it is made anew meanwhile
+    time.sleep(0.2)  # the twin is created again meanwhile
 
 
 INTERFACE_FAULTS = {
@@ -180,7 +180,7 @@ INTERFACE_FAULTS = {
 
 
 def good_packets_beside(fault: Callable[[Kernel], None] | None) -> float:
-    """The same by routes of the kernel's, beside what befalls another port."""
+    """Returns the rate of good traffic on routes of the kernel, while a fault affects another port."""
     with tempfile.TemporaryDirectory() as folder, kernel_with_a_spare_interface() as kernel:
         kernel.batch(f"route add {prefix} via 192.0.2.9" for prefix in many_prefixes(50_000))
         bench = conftest.Bench(pathlib.Path(folder))
@@ -193,7 +193,7 @@ def good_packets_beside(fault: Callable[[Kernel], None] | None) -> float:
 
 
 def under_faults(rounds: int) -> None:
-    """Good traffic as fast as a worker forwards it, and on another port of the worker a flood as fast as it can."""
+    """Measures good traffic at the full rate of a worker, with a flood at full rate on another port of the worker."""
     print("\n| beside it | good traffic alone, Mpps | of that | least, most |\n| --- | --- | --- | --- |")
     measures = {reason: (good_packets, reason) for reason in (*FLOODS, RELOADS)}
     measures |= {name: (good_packets_beside, fault) for name, fault in INTERFACE_FAULTS.items()}
@@ -204,8 +204,8 @@ def under_faults(rounds: int) -> None:
 
 
 def with_a_full_table(rounds: int) -> None:
-    """How long until the kernel's routes are there, and how long packets miss their way when the interface that it leads
-    over is set down and another route is at hand."""
+    """Measures the time until the kernel's routes are present. Measures the outage when the interface of a route goes
+    down and another route is available."""
     good, backup = ("10.0.0.9", "lladdr", "02:00:00:00:00:09"), ("10.77.0.9", "lladdr", "02:00:00:00:00:77")
     with tempfile.TemporaryDirectory() as folder, kernel_with_a_spare_interface() as kernel:
         kernel.batch(f"route add {prefix} via 192.0.2.9" for prefix in many_prefixes(FULL_TABLE))
@@ -220,7 +220,7 @@ def with_a_full_table(rounds: int) -> None:
             kernel.ip("route", "add", "10.0.0.9/32", "via", "10.77.0.9", "dev", "spare0", "metric", "20")
 
             def astray() -> int:
-                """Sent out of the port whose interface is to go, or not at all."""
+                """Returns the packets that were dropped or sent out of the port whose interface goes down."""
                 lost = (row["packets"] for row in router.show("drops") if row["reason"] not in SAID_BY_ITSELF)
                 return sent(router) + sum(lost)
 

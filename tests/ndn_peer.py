@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python-ndn as an application of a host: a producer or a consumer over UDP, without a forwarder of its own.
+"""Runs python-ndn as an application of a host: a producer or a consumer over UDP, without a forwarder of its own.
 
-    ndn_peer.py produce FORWARDER PREFIX...     answers Interests under the prefixes, "ready" first
-    ndn_peer.py consume FORWARDER NAME...       asks for each name in turn, and prints a line of JSON for each
+    ndn_peer.py produce FORWARDER PREFIX...     prints "ready", then answers Interests under the prefixes
+    ndn_peer.py consume FORWARDER NAME...       requests each name in turn, and prints a line of JSON for each
 
-python-ndn registers prefixes with NFD's management, which is not asked here: routes lead to the producer, which sends from
-the port that they lead to."""
+python-ndn registers prefixes with NFD's management, which is not available here. Routes lead to the producer, which
+sends from the port to which the routes lead."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ class NoRegistration(PrefixRegisterer):
 
 
 class FixedPortFace(UdpFace):
-    """A UdpFace takes any port of its own, unless the event loop is told another one."""
+    """Binds a UdpFace to a fixed port through the event loop, because a UdpFace itself takes any free port."""
 
     async def open(self):
         loop = asyncio.get_running_loop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Network namespaces of our own: hosts on veth pairs around a router, and raw sockets into them."""
+"""Creates network namespaces: hosts on veth pairs around a router, and raw sockets into them."""
 
 import contextlib
 import ctypes
@@ -23,16 +23,17 @@ _ETH_P_ALL = 3
 _PACKET_IGNORE_OUTGOING = 23
 _SOL_PACKET = 263
 _SO_RCVBUFFORCE = 33
-#: Seconds. All namespaces share a lock of the kernel's, which is held for long where many routes come or go.
+#: Seconds. All namespaces share a lock of the kernel, which is held for a long time while many routes are added or
+#: removed.
 PATIENCE = 120
-#: Seconds between two bursts that a test sends: a sanitizer takes the core for long.
+#: Seconds between two bursts of a test. A sanitizer occupies the core for a long time.
 PAUSE = 0.01 if conftest.SANITIZED else 0.002
 _serial_numbers = itertools.count()
 _there: set[str] = set()  # names
 
 
 def unavailable() -> str | None:
-    """Why namespaces cannot be made here, or nothing."""
+    """Returns the reason why namespaces cannot be created here, or None."""
     if os.geteuid() != 0:
         return "needs root"
     if shutil.which("ip") is None:
@@ -49,7 +50,7 @@ def unavailable() -> str | None:
 
 
 def taps_unavailable() -> str | None:
-    """Why there can be no TAP devices, which twins are, or nothing."""
+    """Returns the reason why TAP devices, which twins need, cannot be created here, or None."""
     try:
         os.close(os.open("/dev/net/tun", os.O_RDWR))
     except OSError as error:
@@ -58,7 +59,7 @@ def taps_unavailable() -> str | None:
 
 
 def fixture(network: Callable[..., Any], **options: Any) -> Any:
-    """A fixture that makes a network for one test and closes it."""
+    """Returns a fixture that creates a network for one test and closes it."""
 
     @pytest.fixture
     def made() -> Iterator[Any]:
@@ -77,7 +78,7 @@ class Namespace:
         self.name = f"pen{os.getpid()}-{next(_serial_numbers)}-{name}"
         ip("netns", "add", self.name)
         _there.add(self.name)
-        # Not a word from the kernel that we did not ask for.
+        # The kernel must not send any packet by itself.
         self.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
         self.ip("link", "set", "lo", "up")
 
@@ -95,7 +96,7 @@ class Namespace:
 
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
-        """The calling thread is in the namespace meanwhile; a socket made there stays there."""
+        """Moves the calling thread into the namespace. A socket that is created there stays in the namespace."""
         with open("/proc/thread-self/ns/net") as home, open(f"/run/netns/{self.name}") as there:
             _enter(there)
             try:
@@ -104,7 +105,7 @@ class Namespace:
                 _enter(home)
 
     def socket(self, interface: str) -> socket.socket:
-        """A raw socket on an interface of the namespace; it hears only what comes in."""
+        """Returns a raw socket on an interface of the namespace that receives incoming packets only."""
         with self.inside():
             raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
         raw.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
@@ -118,13 +119,14 @@ class Namespace:
 
 
 def has_answers(said: str, count: int) -> bool:
-    """Whether ping had all its answers, but for the last one: for that it waits no longer than its interval or two round
-    trips, and on a busy machine is gone before it comes. What a router counts tells the rest."""
+    """True if ping received all answers, except possibly the last one. ping waits for the last answer no longer than
+    its interval or two round trips. On a busy machine it may end before the answer arrives. The router's counters show
+    the rest."""
     return re.search(rf"\b({count - 1}|{count}) received", said) is not None
 
 
 def what_the_kernels_know() -> str:
-    """Of links and neighbours, in all namespaces of this process: for messages of tests that fail."""
+    """Returns the links and neighbours in all namespaces of this process, for messages of failing tests."""
     said = []
     for name in sorted(_there):
         for words in (("-stats", "link"), ("address",), ("neighbour",), ("-6", "route")):
@@ -139,7 +141,7 @@ def _enter(namespace) -> None:
 
 
 def veth(a: Namespace, name_a: str, b: Namespace, name_b: str, queues: int = 1, offloads: bool = False) -> None:
-    """A cable. Unless they may, its ends offload nothing, so that checksums on it are whole."""
+    """Creates a cable. Without `offloads`, its ends offload nothing, so that checksums on the cable are complete."""
     numbers = ["numtxqueues", str(queues), "numrxqueues", str(queues)]
     a.ip("link", "add", name_a, *numbers, "type", "veth", "peer", "name", name_b, *numbers, "netns", b.name)
     for namespace, name in ((a, name_a), (b, name_b)):
@@ -149,8 +151,8 @@ def veth(a: Namespace, name_a: str, b: Namespace, name_b: str, queues: int = 1, 
 
 
 def send(raw: socket.socket, frames: Iterable[bytes], burst: int = 32) -> None:
-    """Sends with pauses, so that no ring on the way has to hold more than it can: the kernel's between the ends of a veth
-    has 1000 places."""
+    """Sends with pauses, so that no ring on the path overflows. The kernel's ring between the ends of a veth has 1000
+    entries."""
     for i, frame in enumerate(frames):
         raw.send(frame)
         if i % burst == burst - 1:
@@ -158,7 +160,8 @@ def send(raw: socket.socket, frames: Iterable[bytes], burst: int = 32) -> None:
 
 
 def receive(raw: socket.socket, count: int, patience: float = 20) -> list[bytes]:
-    """`count` frames, and whatever more comes within a moment; fewer if they do not come in time."""
+    """Returns `count` frames, and any frames that follow within a moment. Returns fewer frames after `patience`
+    seconds."""
     frames = []
     deadline = time.monotonic() + patience
     while (left := deadline - time.monotonic()) > 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network that the capture tests stand in, and packets that cross it."""
+"""Defines the network of the capture tests, and packets that cross it."""
 
 import random
 
@@ -14,7 +14,7 @@ PORTS = [
     {"name": "dmz", "device": "none", "mtu": 576},
     {"name": "core", "device": "none"},
 ]
-#: Around the addresses that are frequent in the corpus, so that every verdict occurs.
+#: The routes cover the frequent addresses of the corpus, so that every verdict occurs.
 ROUTES = """
 10.0.0.0/8 nexthop via 198.51.100.1 dev lan weight 3 nexthop via 203.0.113.2 dev core  # two ways
 10.0.2.0/24 dev wan
@@ -44,12 +44,12 @@ NEIGHBOURS = """
 """
 DEFAULT_ROUTE = "default via 203.0.113.1 dev core\n"
 HALF_A_DEFAULT_ROUTE = "0.0.0.0/1 via 203.0.113.1 dev core\n"
-#: So that the oracle leaves nothing open.
+#: The routes without alternatives give the oracle exactly one result for each packet.
 ONE_WAY_ROUTES = "".join(line for line in ROUTES.splitlines(True) if "nexthop" not in line) + DEFAULT_ROUTE
 
 
 def sample_frames(count=200):
-    """Well-formed packets of two hundred flows."""
+    """Returns well-formed packets of two hundred flows."""
     generator = random.Random(7)
     frames = []
     for i in range(count):
@@ -69,14 +69,14 @@ def sample_frames(count=200):
 
 
 def crafted():
-    """(what it is, frame, outcome) with PORTS, ROUTES and a default route."""
+    """Returns (description, frame, outcome) for PORTS, ROUTES and a default route."""
     to_router = Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:99")
     good = IP(src="192.0.2.7", dst="8.8.8.8", ttl=64)
     udp = UDP(sport=1, dport=2) / b"payload"
     frame = bytes(to_router / good / udp)
 
     def changed(offset, value):
-        """`frame` with other bytes at `offset` of the IP header, and a right checksum."""
+        """Returns `frame` with other bytes at `offset` of the IP header, and a correct checksum."""
         header = bytearray(frame[14:34])
         header[offset : offset + len(value)] = value
         header[10:12] = b"\0\0"
@@ -199,7 +199,7 @@ def crafted():
             ("ICMP", bytes(to_router / good / ICMP()), "send core"),
         ]
         + [
-            # Every checksum that an incremental update may come from, the two zeros of one's complement among them.
+            # The identifications cover checksums for incremental updates, including both zeros of one's complement.
             (f"identification {i}", towards("8.8.8.8", id=i), "send core")
             for i in range(0, 65536, 97)
         ]
@@ -211,7 +211,7 @@ def crafted():
 
 
 def with_checksum(frame, wanted):
-    """`frame` with such an identification that its right checksum is `wanted`."""
+    """Returns `frame` with an identification that makes `wanted` its correct checksum."""
     header = bytearray(frame[14:34])
     header[4:6] = b"\0\0"
     header[10:12] = b"\0\0"

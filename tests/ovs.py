@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open vSwitch in user space, without privileges: a bridge whose ports take frames that they are told and write what
-they send to captures."""
+"""Runs Open vSwitch in user space, without privileges. The bridge's ports receive frames from the test and write their
+output to captures."""
 
 import contextlib
 import os
@@ -17,15 +17,15 @@ import conftest
 TOOLS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-ofctl", "ovs-appctl")
 SCHEMA = pathlib.Path("/usr/share/openvswitch/vswitch.ovsschema")
 PATIENCE = 60
-#: The queue of a port that takes what it is told has a hundred places.
+#: The queue of a port for frames of a test has a hundred entries.
 BURST = 50
-#: A frame that every flow table here sends everywhere, to know that those before it are through.
+#: Every flow table floods this frame. The arrival of the frame shows that all frames before it were processed.
 MARKER = bytes.fromhex("ffffffffffff02ff000000ff88b5") + bytes(46)
 MARKER_FLOW = "priority=65535,dl_src=02:ff:00:00:00:ff actions=flood"
 
 
 def unavailable() -> str | None:
-    """Why it cannot be run here, or nothing."""
+    """Returns the reason why Open vSwitch cannot run here, or None."""
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
         return f"needs {missing[0]}"
@@ -57,7 +57,8 @@ class Bridge:
         self._run("ovs-ofctl", "-O", "OpenFlow10", "replace-flows", "br0", str(file))
 
     def forward(self, frames: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
-        """What leaves by each port, of what came in by each, from the bridge's beginning on."""
+        """Returns all frames that left by each port since the bridge was created. `frames` are the new frames by
+        ingress port."""
         for port, some in frames.items():
             for begin in range(0, len(some), BURST):
                 burst = [*some[begin : begin + BURST], MARKER]
@@ -70,7 +71,7 @@ class Bridge:
         return ["ovs-appctl", "-t", f"{self.folder}/ctl", *words]
 
     def _sent(self, port: int) -> list[bytes]:
-        for _ in range(100):  # the last record may be half written
+        for _ in range(100):  # the last record may be incomplete
             with contextlib.suppress(captures.Damaged):
                 return [frame.data for frame in captures.read_capture(self.folder / f"p{port}.pcap").frames]
             time.sleep(0.01)
@@ -87,7 +88,8 @@ def _stop(process: subprocess.Popen) -> None:
 
 @contextlib.contextmanager
 def bridge(folder: pathlib.Path, ports: int) -> Iterator[Bridge]:
-    """Its ports are numbered from 1. `folder` has a short path: it holds sockets."""
+    """Creates a bridge whose ports are numbered from 1. `folder` must have a short path, because it contains
+    sockets."""
     made = Bridge(folder, ports)
     database = f"unix:{folder}/db"
     subprocess.run(["ovsdb-tool", "create", f"{folder}/conf.db", SCHEMA], check=True, timeout=PATIENCE)

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command blocks of README.md and docs, and how a test runs those of a page.
+"""Reads the command blocks of README.md and docs, and runs those of a page for a test.
 
-A page says in comments, which its readers do not see, what a test has to know:
+HTML comments of a page, which readers do not see, hold notes for the test:
 
-    <!-- shell: COMMANDS -->           run here, too: what a reader has and the test has not
-    <!-- each line for a second -->    of the next block: commands that go on until Ctrl-C
-    <!-- not run: REASON -->           the next block takes what is not here: another host, a GPU, network cards, an archive
-    <!-- long: REASON -->              the next block is run with PENUMBRA_LONG=1 only (make test-long)
-    <!-- page run by tests/FILE::TEST -->    that test runs the page: it is marked `page(PATH)` and calls Page.run()
-"""
+    <!-- shell: COMMANDS -->           runs COMMANDS too, for example to create files that a reader has.
+    <!-- each line for a second -->    the commands of the next block run until Ctrl-C.
+    <!-- not run: REASON -->           the next block needs another host, a GPU, network cards or an archive.
+    <!-- long: REASON -->              the next block runs with PENUMBRA_LONG=1 only (make test-long).
+    <!-- page run by tests/FILE::TEST -->    that test runs the page: it is marked `page(PATH)` and calls Page.run()."""
 
 import dataclasses
 import os
@@ -21,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LONG = os.environ.get("PENUMBRA_LONG") == "1"
 PART = re.compile(r"^ *<!--\s*(?P<note>.*?)\s*-->|^(?P<indent> *)```sh\n(?P<block>.*?)^(?P=indent)```", re.DOTALL | re.MULTILINE)
 FENCE = re.compile(r"^ *```(?P<language>\S*)\n(?P<text>.*?)^ *```", re.DOTALL | re.MULTILINE)
-#: Ends as Ctrl-C ends it, and the first command of a pipe must then end well; one that ends by itself may do so.
+#: Ends a line like Ctrl-C. The first command of a pipe must then exit with 0; a command that ends by itself may do so.
 FOR_A_SECOND = "timeout --preserve-status -s INT 1s bash -c {}"
 FIRST_OF_PIPE = "\nexit ${PIPESTATUS[0]}"
 
@@ -32,14 +31,14 @@ def shell_word(text):
 
 @dataclasses.dataclass
 class Block:
-    """A block of commands. It is not run where `reason` says why."""
+    """Holds a block of commands. `reason` is set if the block is not run."""
 
     commands: str
     reason: str = ""
 
 
 class Page:
-    """The blocks of a page in their order, and the commands of its notes between them."""
+    """Holds the blocks of a page in order, and the commands of its notes between them."""
 
     def __init__(self, text):
         self.run_by = ""
@@ -65,7 +64,7 @@ class Page:
 
     @staticmethod
     def of(path):
-        """The page at a path from the root of the repository."""
+        """Returns the page at a path relative to the root of the repository."""
         return Page((ROOT / path).read_text())
 
     def _add(self, commands, note):
@@ -82,7 +81,7 @@ class Page:
         return [block for block in self.blocks if not block.reason]
 
     def script(self):
-        """A shell's script that writes the number of each block which has ended well to $PAGE_BLOCKS."""
+        """Returns a shell script that writes the number of each successful block to $PAGE_BLOCKS."""
         script, number = "", 0
         for part in self._parts:
             if isinstance(part, str):
@@ -93,7 +92,8 @@ class Page:
         return script
 
     def run(self, *, before="", options=(), env=None, **more):
-        """Runs all blocks in one bash with `options`, after the commands `before`. Each block must have ended, in order."""
+        """Runs all blocks in one bash with `options`, after the commands `before`. All blocks must succeed, in
+        order."""
         self.was_run = True
         with tempfile.TemporaryDirectory() as folder:
             script, ended = pathlib.Path(folder, "page.sh"), pathlib.Path(folder, "ended")

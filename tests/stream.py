@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UDP from one namespace to another, numbered, so that of every packet it is known when it was sent and whether it came."""
+"""Sends numbered UDP packets from one namespace to another, and records when each packet was sent and whether it
+arrived."""
 
 import ipaddress
 import socket
@@ -17,19 +18,21 @@ _PORT = 4791
 _PAYLOAD = struct.Struct("!4sI")
 _MARK = b"\x0fPEN"
 _HEADERS = {b"\x08\x00": 14 + 20 + 8, b"\x86\xdd": 14 + 40 + 8}  # bytes, by ethertype
-_SILENCE = 1.0  # seconds without a packet after which none is on its way any more
+_SILENCE = 1.0  # seconds without a packet after which none is in flight
 
 
 class Stream:
-    """A context manager: entered, it sends. Packet i belongs to flow i % len(addresses), which has a UDP port of its own and
-    goes to that address; `interfaces` of the target are where packets may arrive. `rate` is in packets a second, all flows
-    together, and what the machine has no time for is not caught up with."""
+    """Sends packets while the context is entered. Packet i belongs to flow i % len(addresses). Each flow has its own
+    UDP port and destination address.
+
+    `interfaces` of the target are those at which packets may arrive. `rate` is in packets per second for all flows
+    together. Packets that the machine has no time for are not sent later."""
 
     def __init__(
         self, source: Namespace, target: Namespace, interfaces: Iterable[str], addresses: Sequence[str], rate: int = 500
     ) -> None:
-        self.times: list[float] = []  #: when packet i was sent, by time.monotonic
-        self.arrivals: list[tuple[int, bytes]] = []  #: packet, and the MAC address that it came to, in order of arrival
+        self.times: list[float] = []  #: send time of packet i, by time.monotonic
+        self.arrivals: list[tuple[int, bytes]] = []  #: packet and destination MAC address, in order of arrival
         self.flows = len(addresses)
         self._pause = 1 / rate
         self._stopped, self._left = threading.Event(), threading.Event()
@@ -80,7 +83,8 @@ class Stream:
                     self.arrivals.append((number, frame[:6]))
 
     def wait_for_arrivals(self, each: int = 5) -> dict[int, set[bytes]]:
-        """Until so many packets of each flow, sent from now on, have come; by flow, the MAC addresses that they came to."""
+        """Waits until `each` packets of each flow, sent from now on, have arrived. Returns the destination MAC
+        addresses by flow."""
         first, place = len(self.times), len(self.arrivals)
 
         def new() -> list[tuple[int, bytes]]:
@@ -97,7 +101,8 @@ class Stream:
         return macs
 
     def stop(self) -> list[int]:
-        """Sends no more, waits for what is on its way, and returns the numbers of those that did not come; none came twice."""
+        """Stops sending, waits for packets in flight, and returns the numbers of lost packets. Asserts that no packet
+        arrived twice."""
         self._stopped.set()
         self._sender.join()
         seen, since = -1, time.monotonic()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access lists in front of routers: what hosts, a capture and a reload under load see of them."""
+"""Tests access lists in front of routers with hosts, a capture and a reload under load."""
 
 import collections
 import ipaddress
@@ -22,7 +22,7 @@ from test_twin import ping
 
 SYNTHETIC = {"name": "idle", "device": "synth:dst=prefixes:routes.txt,rate=10", "sink": "count"}
 NOWHERE = "198.51.100.1 dev idle\n"
-NOBODY = "deny dst 198.51.100.1\n"  # what goes there is synthetic
+NOBODY = "deny dst 198.51.100.1\n"  # traffic to this address is synthetic
 
 
 def write_list(bench, text):
@@ -40,7 +40,7 @@ def packets_by_entry(router):
 
 
 def denials(count, seed):
-    """Of networks that nobody has."""
+    """Returns entries for networks that no host has."""
     generator = random.Random(seed)
     nets = generator.sample(range(2**16), count)
     return "".join(
@@ -54,7 +54,7 @@ def denials(count, seed):
 @pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}")
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="needs iperf3")
 def test_hosts_behind_a_list_of_ten_thousand(bench, network):  # noqa: F811
-    """What it permits goes through at speed; what a reload denies ends at once, and comes again at once."""
+    """Permitted traffic passes at speed. A reload that denies or permits traffic takes effect immediately."""
     entries = denials(10_000, seed=1)
     write_list(bench, entries + "permit\n")
     pipeline = "  - acl: {rules: list}\n  - ipv4: {follow: [kernel]}\n  - ipv6: {follow: [kernel]}"
@@ -89,7 +89,7 @@ def test_hosts_behind_a_list_of_ten_thousand(bench, network):  # noqa: F811
 
 
 def fields_by_tshark(capture):
-    """Of each packet what its outermost headers say: addresses, protocol, destination port."""
+    """Yields the fields of each packet's outermost headers: source address, protocol, destination port."""
     fields = ["ip.src", "ipv6.src", "ip.proto", "ipv6.nxt", "tcp.dstport", "udp.dstport", "ip.frag_offset"]
     options = ["-T", "fields", "-E", "occurrence=f", *(word for field in fields for word in ("-e", field))]
     for line in tshark(capture, *options):
@@ -134,7 +134,8 @@ def test_entries_count_as_tshark_does(bench, data, tmp_path, name):
 
 @pytest.mark.parametrize("engine", ["auto", "scalar"])
 def test_a_reload_under_load_loses_nothing_that_both_lists_permit(bench, engine):
-    """A thousand of ten thousand entries change, and by another entry all packets are permitted; not one is denied."""
+    """A reload changes a thousand of ten thousand entries and the entry that permits all packets. No packet may be
+    denied."""
     common = denials(9_000, seed=2)
     lists = (
         common + denials(1_000, seed=3) + "permit dst 0.0.0.0/1\npermit dst 128.0.0.0/1\n",
@@ -166,7 +167,7 @@ def test_a_reload_under_load_loses_nothing_that_both_lists_permit(bench, engine)
 
 
 def test_bad_lists(bench):
-    """Neither at the start nor by a reload."""
+    """Neither the start nor a reload accepts a wrong list."""
     write_list(bench, "permit\n")
     bench.configure([SYNTHETIC], NOWHERE, pipeline="  - acl: {rules: list}")
     with bench.start() as router:
@@ -196,7 +197,7 @@ def test_check_refuses_an_entry_that_no_packet_matches(bench, entry, column, men
 
 
 def test_nothing_that_cannot_be_read_passes(bench, tmp_path):
-    """IPv6 packets to a denied port behind more and more extension headers, and cut into fragments (RFC 7112)."""
+    """The packets go to a denied port, with an increasing number of extension headers, and as fragments (RFC 7112)."""
     capture = tmp_path / "headers.pcap"
     ether, ip, udp = Ether(), IPv6(src="2001:db8::1", dst="2001:db8::2"), UDP(sport=1024, dport=53) / b"query"
     frames = []

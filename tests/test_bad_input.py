@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong configurations, route files and command lines: an error that says where and what to do, the right exit code,
-and nothing half-started. A '§' in a text marks the place that the error must name."""
+"""Tests wrong configurations, route files and command lines. The router must report an error with its place and a
+remedy, return the right exit code, and start nothing. A '§' in a text marks the place that the error must name."""
 
 import os
 import socket
@@ -32,7 +32,7 @@ IPV4 = "ipv4: {routes: routes.txt, neighbours: neighbours.txt}"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A configuration that is right, and a capture that an earlier run left."""
+    """Creates a correct configuration, and a capture of an earlier run."""
     monkeypatch.chdir(tmp_path)
     write("router.yaml", GOOD)
     write("routes.txt", ROUTES)
@@ -43,7 +43,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def write(name, text):
-    """Writes the text without its mark and returns the mark's place as LINE:COLUMN."""
+    """Writes the text without its mark and returns the place of the mark as LINE:COLUMN."""
     before, mark, _ = text.partition("§")
     with open(name, "w") as file:
         file.write(text.replace("§", ""))
@@ -51,7 +51,7 @@ def write(name, text):
 
 
 def refused(command, place, fragments):
-    """The command ends with exit code 3 and one message with these parts; files are as they were."""
+    """Asserts that the command ends with exit code 3 and one message with these parts, and that no file has changed."""
     before = {name: os.stat(name).st_mtime_ns for name in os.listdir(".")}
     done = conftest.penumbra(command, "router.yaml")
     assert done.returncode == 3, (done.returncode, done.stdout, done.stderr)
@@ -69,7 +69,7 @@ def test_the_good_configuration_is_good(folder):
 
 
 CONFIGURATIONS = {
-    # unknown, repeated and missing keys
+    # The following cases have unknown, repeated and missing keys.
     "unknown key": ("engine: auto", "§engin: auto", "unknown key 'engin'", "did you mean 'engine'?"),
     "unknown key, nothing near": ("engine: auto", "§qqqqqqqqqqqq: auto", "valid keys:", "ports", "pipeline"),
     "unknown key of a port": (WAN, "{name: wan, device: none, §snik: x.pcap}", "'snik'", "did you mean 'sink'?"),
@@ -84,12 +84,12 @@ CONFIGURATIONS = {
     "no pipeline": (GOOD[GOOD.index("pipeline:") :], "", "'pipeline' is missing"),
     "no name": (WAN, "§{device: none}", "'name' is missing"),
     "no device": (WAN, "§{name: wan}", "'device' is missing"),
-    # what a value without quotes becomes, and tabs
+    # The following values lack quotes or contain tabs.
     "a device without quotes": (WAN, "{name: wan, device: net_af_packet0,§iface=eth0}", "in quotes", '"net_af_packet0,iface=eth0"'),
     "a capture without quotes": (WAN, "{name: wan, device: pcap:in.pcap,§loop}", 'device: "pcap:in.pcap,loop"'),
-    "a tab": (f"  - {WAN}", f"\t§- {WAN}", "not valid YAML", "a tab stands in front"),
+    "a tab": (f"  - {WAN}", f"\t§- {WAN}", "not valid YAML", "a tab begins this line"),
     "a port that l2 does not know": (IPV4, "l2: {ports: {dmz: §{access: 1}}}", "there is no port 'dmz'; there are: wan, lan"),
-    # wrong types and values
+    # The following values or their types are wrong.
     "ports no list": (GOOD[GOOD.index("ports:") : GOOD.index("workers")], "ports: §many\n", "expected a list"),
     "port no map": (WAN, "§wan", "expected a map"),
     "workers no map": (f"{{cores: [{CORE}]}}", "§2", "expected a map"),
@@ -115,12 +115,12 @@ CONFIGURATIONS = {
     "empty port name": (LAN, "{name: §'', device: none}", "name"),
     "pipeline no list": (f"\n  - {IPV4}", " §ipv4", "expected a list"),
     "function's configuration no map": (IPV4, "ipv4: §routes.txt", "expected a map"),
-    # names of things
+    # The following names are unknown.
     "unknown engine": ("engine: auto", "engine: §scaler", "unknown engine 'scaler'", "did you mean 'scalar'?"),
     "unknown engine of a function": (IPV4, "ipv4: {engine: §abacus}", "unknown engine 'abacus'; there are: gopt, "),
     "unknown function": ("ipv4:", "§ipv44:", "unknown function 'ipv44'", "did you mean 'ipv4'?"),
     "two functions in one": (IPV4, "§ipv4: {routes: routes.txt}\n    echo: {}", "one function"),
-    # devices and sinks
+    # The following devices and sinks are wrong.
     "unknown kind of device": ("pcap:in.pcap", "§pcpa:in.pcap", "did you mean 'pcap'?"),
     "bare capture": ('"pcap:in.pcap"', "§in.pcap", "'pcap:in.pcap'"),
     "unknown driver": ('"pcap:in.pcap"', "§net_af_pocket0", "did you mean 'net_af_packet'?"),
@@ -150,7 +150,7 @@ CONFIGURATIONS = {
     "sink over the routes": ("sink: count", "sink: §'pcap:routes.txt'", "routes.txt, which is no capture"),
     "sink over the configuration": ("sink: count", "sink: §'pcap:router.yaml'", "router.yaml, which is no capture"),
     "socket's path too long": ("socket: ctl", f"socket: §{'x' * 200}", "long"),
-    # not YAML at all
+    # The following files are invalid YAML.
     "unclosed map": (LAN, "{name: lan, device: none", "not valid YAML"),
     "tab": ("  - {name: lan", "\t- {name: lan", "not valid YAML"),
     "empty file": (GOOD, "", "is empty"),
@@ -159,7 +159,7 @@ CONFIGURATIONS = {
 
 
 def marked(old, new):
-    """GOOD with a part exchanged. A mark in `new` stays at the thing that it stands before, in quotes or not."""
+    """Returns GOOD with a part replaced. A mark in `new` stays before the value, with or without quotes."""
     assert old in GOOD
     text = GOOD.replace(old, new, 1)
     # A value in double quotes begins at its quote.
@@ -175,7 +175,7 @@ def test_configuration(folder, command, case):
 
 
 LINES = {
-    # routes
+    # The following routes are wrong.
     "prefix": ("routes.txt", "default dev lan\n10.0.0.0/§33 dev lan\n", "0 to 32"),
     "bits past the length": ("routes.txt", "\n# more\n  §10.0.0.1/8 via 192.0.2.1 dev lan\n", "10.0.0.0/8"),
     "octet": ("routes.txt", "§10.0.0.256/8 dev lan\n", "prefix"),
@@ -193,7 +193,7 @@ LINES = {
     "blackhole via": ("routes.txt", "blackhole 10.0.0.0/8 §via 192.0.2.1\n", "'via'"),
     "empty next hop": ("routes.txt", "10.0.0.0/8 §nexthop nexthop dev lan\n", "dev"),
     "binary": ("routes.txt", "§\x7fELF\x02\x01\n", "prefix"),
-    # neighbours
+    # The following neighbours are wrong.
     "neighbour's address": (
         "neighbours.txt",
         "192.0.2.1 dev lan lladdr 02:aa:00:00:00:01\n§192.0.2 dev lan\n",
@@ -230,7 +230,7 @@ def test_missing_configuration(folder, command):
     assert "nothing.yaml" in done.stderr
 
 
-#: The ports' files.
+#: Errors in the files of ports.
 PORT_FILES = {
     "missing capture": (WAN, '{name: wan, device: §"pcap:nothing.pcap"}', "nothing.pcap", "No such file"),
     "foreign capture": (WAN, '{name: wan, device: §"pcap:routes.txt"}', "routes.txt", "not a readable capture"),
@@ -242,7 +242,7 @@ PORT_FILES = {
     "sink that is a folder": (LAN, "{name: lan, device: none, sink: §folder.pcap}", "folder.pcap", "Is a directory"),
     "sink over a source by another name": (LAN, "{name: lan, device: none, sink: §link.pcap}", "'wan' reads"),
 }
-#: What only opening a port can tell.
+#: Errors that only opening a port can find.
 UNOPENABLE = {
     "missing interface": (
         LAN,
@@ -309,7 +309,7 @@ def test_socket_that_is_a_file_stays_a_file(folder):
 
 
 def test_stale_socket_is_replaced(folder):
-    """What a router that was killed hard leaves."""
+    """A router that was killed leaves its socket."""
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind("ctl")
     assert conftest.penumbra("run", "router.yaml").returncode == 0
@@ -352,7 +352,7 @@ def test_command_line(folder, case):
 
 
 def test_traffic_to_standard_output(folder):
-    """The same bytes as in a file, and no file named -."""
+    """The output must equal the content of a file. No file named - may appear."""
     assert conftest.penumbra("gen", "traffic", "--packets", "100", "-o", "file.pcap").returncode == 0
     command = [conftest.PROGRAM, "gen", "traffic", "--packets", "100", "-o", "-"]
     done = conftest.subprocess.run(command, capture_output=True, timeout=conftest.PATIENCE)
@@ -364,7 +364,7 @@ def test_traffic_to_standard_output(folder):
 @pytest.mark.parametrize("where", ["2>&-", "2>/dev/full", "2> >(true)"])
 @pytest.mark.parametrize("arguments, code", [("run nothing.yaml", 3), ("rnu", 2), ("show ports --socket nowhere", 5)])
 def test_errors_that_nobody_can_read(folder, where, arguments, code):
-    # The pause is for the reader of the pipe to be gone.
+    # The pause lets the reader of the pipe end first.
     script = f"(sleep 0.1; exec {conftest.PROGRAM} {arguments}) {where}"
     done = conftest.subprocess.run(["bash", "-c", script], capture_output=True, timeout=conftest.PATIENCE)
     assert (done.returncode, done.stdout) == (code, b"")
@@ -372,7 +372,7 @@ def test_errors_that_nobody_can_read(folder, where, arguments, code):
 
 @pytest.mark.parametrize("closed", ["1>&-", "2>&-", "0<&- 1>&- 2>&-"])
 def test_closed_streams_do_not_end_in_a_capture(folder, closed):
-    """A file that takes the number of a closed stream would get what is meant for the stream."""
+    """A file must not get the number of a closed stream, because it would then receive the output for that stream."""
     write("router.yaml", GOOD.replace("device: none, sink: count", "device: none, sink: lan.pcap"))
     command = f"{conftest.PROGRAM} run router.yaml --progress {closed}"
     done = conftest.subprocess.run(["bash", "-c", command], timeout=conftest.PATIENCE)

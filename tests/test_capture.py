@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`penumbra capture`: what it writes is what the router received, sent and dropped, whoever else asks, however slow."""
+"""Tests `penumbra capture`: it writes what the router received, sent and dropped, even with slow clients and several
+clients."""
 
 import json
 import pathlib
@@ -32,7 +33,7 @@ FAST = [
 
 
 def some_frames(count):
-    """Numbered, of ports 0 to 9; most are forwarded, some dropped or punted, for several reasons."""
+    """Returns numbered frames to ports 0 to 9. Most are forwarded; some are dropped or punted for several reasons."""
     ether = Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:99")
     frames = []
     for i in range(count):
@@ -47,7 +48,7 @@ def some_frames(count):
 
 
 class Capturing(conftest.Background):
-    """`penumbra capture` in the background; leaves nothing behind."""
+    """Runs `penumbra capture` in the background, and ends it on exit."""
 
     def __init__(self, router, what, *arguments):
         self.file = router.socket.parent / f"{what}-{len(list(router.socket.parent.iterdir()))}.pcap"
@@ -60,7 +61,7 @@ class Capturing(conftest.Background):
         router.wait_for("the capture's file", lambda: self.file.exists() and self.file.stat().st_size >= 24)
 
     def end(self, signal_number=None):
-        """Its frames and its report."""
+        """Returns the captured frames and the report."""
         if signal_number is not None:
             self.process.send_signal(signal_number)
         output, errors = self.process.communicate(timeout=conftest.PATIENCE)
@@ -72,7 +73,7 @@ class Capturing(conftest.Background):
 
 
 def is_window(frames, whole):
-    """Whether the frames are a piece of the whole, which comes again and again."""
+    """True if the frames are a part of `whole`, which repeats endlessly."""
     begin = whole.index(frames[0])
     return frames == [whole[(begin + i) % len(whole)] for i in range(len(frames))]
 
@@ -109,7 +110,7 @@ def test_a_filter_and_short_packets(router, frames):
 
 
 def test_two_captures_at_once_and_the_sink(bench, router, frames):
-    """What is sent is what the port's own capture has, until the last packet of the run."""
+    """The capture of sent packets must equal the end of the port's sink."""
     with Capturing(router, "lan", "--direction", "tx") as sent, Capturing(router, "wan") as received:
         router.wait_for_packets(count=router.received() + 2000)
         summary = router.stop()
@@ -152,7 +153,7 @@ def test_into_a_pipe(router):
     )
     assert done.returncode == 0 and "40 packets captured, 0 lost" in done.stderr
     assert len(done.stdout.splitlines()) == 4 and all("192.0.2.9.3 >" in line for line in done.stdout.splitlines())
-    # The pipe's reader goes away: no error.
+    # A closed pipe is no error.
     done = subprocess.run(
         ["bash", "-c", f"{command} | head -c 1000 >/dev/null; echo ${{PIPESTATUS[0]}}"],
         capture_output=True,
@@ -204,7 +205,7 @@ def test_a_capture_ends_with_its_port_and_others_go_on(bench, run, frames):
 
 
 def test_clients_that_are_killed_leave_nothing_behind(router):
-    """More of them than there can be captures at once."""
+    """The test starts more clients than there may be captures at a time."""
     for _ in range(12):
         with Capturing(router, "wan") as capture:
             capture.process.send_signal(signal.SIGKILL)
@@ -249,7 +250,7 @@ def test_a_reader_that_stopped_for_good_does_not_hold_up_the_end(bench):
         capture.process.send_signal(signal.SIGCONT)
         _, errors = capture.process.communicate(timeout=conftest.PATIENCE)
     assert capture.process.returncode == 5 and "hung up" in errors
-    read_capture(capture.file)  # whole records
+    read_capture(capture.file)  # must contain whole records
 
 
 def test_a_full_disk(router):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every packet of every real capture through the router, against the oracle; captures that cannot be read."""
+"""Tests every packet of every real capture against the oracle, and captures that cannot be read."""
 
 import random
 from collections import Counter
@@ -30,12 +30,12 @@ EVERY_REASON = {
     *("other_ethertype", "broadcast", "multicast", "options", "local", "ttl_expired"),
     *("unknown_neighbour", "fragmentation_needed"),
 }
-#: A MAC address that many frames of the corpus are destined to.
+#: Many frames of the corpus have this destination MAC address.
 FREQUENT_MAC = "02:00:00:00:00:02"
 
 
 def check(bench, summary, frames, *, total_order):
-    """The run's counters and captures are what the oracle says of the frames."""
+    """Asserts that the counters and captures of the run equal the oracle's results for the frames."""
     expected = expect(bench.oracle(), frames, bench.ports[0]["name"])
     assert summary.received == expected.received
     assert summary.reasons == dict(expected.counted)
@@ -46,14 +46,15 @@ def check(bench, summary, frames, *, total_order):
     return expected
 
 
-#: For routers that do not start: a default route fills the whole table first, which a sanitizer takes half a second for.
+#: Routers that do not start get one route. A default route would first fill the whole table, which takes half a second
+#: with a sanitizer.
 ONE_ROUTE = "10.0.0.0/24 via 203.0.113.1 dev core\n"
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("promiscuous", [True, False])
 def test_every_packet_of_every_capture(bench, corpus, workers, promiscuous):
-    whole = workers == 1 or conftest.SANITIZED  # else a third: the oracle takes a minute for all
+    whole = workers == 1 or conftest.SANITIZED  # else a third, because the oracle needs a minute for all frames
     frames = corpus.frames()[:: 1 if whole else 3]
     wan = {} if promiscuous else {"promiscuous": False, "mac": FREQUENT_MAC}
     others = {} if promiscuous else {"mac": "02:00:00:00:00:f1"}
@@ -75,7 +76,8 @@ def test_every_packet_of_every_capture(bench, corpus, workers, promiscuous):
 
 @pytest.mark.parametrize("part", range(8))
 def test_every_ethernet_capture_in_its_own_format(bench, corpus, part):
-    """As they are on disk: pcap, pcapng, either byte order, micro- and nanoseconds. A port each."""
+    """Each capture has its own port and the format on disk: pcap or pcapng, either byte order, micro- or
+    nanoseconds."""
     files = corpus.ethernet[part::8]
     ports = [{"name": f"p{i}", "device": f"pcap:{file.path}", "sink": "count"} for i, file in enumerate(files)]
     out = {"name": "out", "device": "none", "sink": "out.pcap"}
@@ -99,7 +101,7 @@ def test_formats(bench, writer, order, nanoseconds):
 
 
 def refused(bench, *fragments):
-    """A run with this configuration must not start: it says where and why, and leaves no file behind."""
+    """Asserts that a run with this configuration does not start, reports place and reason, and leaves no file."""
     before = sorted(bench.folder.iterdir())
     done = conftest.penumbra("run", bench.config)
     assert done.returncode == 3, done.stderr
@@ -118,7 +120,7 @@ def test_damaged_captures_are_refused(bench, corpus):
 
 
 def test_captures_of_every_other_link_type_are_refused(bench, corpus):
-    """With the name that the tcpdump group gives the link type."""
+    """The error must have the tcpdump group's name of the link type."""
     by_type = {file.capture.link_type: file for file in corpus.foreign}
     assert len(by_type) > 30
     names = {127: "IEEE802_11_RADIO", 113: "LINUX_SLL", 0: "NULL", 228: "IPV4"}
@@ -129,7 +131,7 @@ def test_captures_of_every_other_link_type_are_refused(bench, corpus):
 
 @pytest.mark.parametrize("writer", [write_pcap, write_pcapng])
 def test_truncated_captures_are_refused(bench, writer):
-    """Cut anywhere but between two records (libpcap is the judge), a capture is not half-read."""
+    """A capture that is truncated within a record must be refused (libpcap decides)."""
     whole = bench.folder / "whole.pcap"
     writer(whole, frames_of(sample_frames(3)))
     content = whole.read_bytes()
@@ -166,7 +168,7 @@ def test_an_empty_capture(bench):
     assert bench.outputs() == {"wan": [], "lan": [], "dmz": [], "core": []}
 
 
-# --- crafted packets: every verdict and every edge of it --------------------------------------------------------------
+# The following tests use crafted packets: every verdict and all its boundary cases.
 
 
 def test_every_verdict(bench):
@@ -201,7 +203,8 @@ def test_no_route_and_wrong_mac(bench):
 
 
 def test_multipath_shares_flows_by_weight(bench):
-    """One flow has one next hop, which compare() checks; thousands of flows share them 3 : 1, to within a tenth."""
+    """One flow must use one next hop, which compare() checks. Thousands of flows must be shared 3 : 1, with a tolerance
+    of a tenth."""
     generator = random.Random(3)
     frame = Ether(dst="02:00:00:00:00:01") / IP(src="192.0.2.7", dst="10.1.1.1") / UDP()
     flows = []
@@ -234,6 +237,6 @@ def test_a_sink_is_written_while_the_router_has_time(bench):
     bench.configure([{**PORTS[0], "device": "pcap:in.pcap,loop,rate=500"}, *PORTS[1:]], DEFAULT_ROUTE, NEIGHBOURS)
     write_pcap(bench.folder / "in.pcap", frames_of(sample_frames()))
     with bench.start() as router:
-        router.wait_for_packets()  # until then the files may be empty
+        router.wait_for_packets()  # the files may be empty before that
         router.wait_for("packets in the sinks' files", lambda: any(bench.outputs().values()))
         router.stop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`penumbra classify` against linear search in Python, on rules that it parses itself, and against DPDK's own program
+"""Compares `penumbra classify` with a linear search in Python, which parses the rules itself, and with DPDK's program
 for its classifier."""
 
 import gzip
@@ -22,7 +22,7 @@ SHADERS = re.search(r"--shader SHADER:\{([^}]*)\}", penumbra("classify", "--help
 
 
 class Filter(NamedTuple):
-    """Lowest and highest of each field of a header, but of the protocol value and mask."""
+    """Holds the lowest and highest value of each header field, but value and mask of the protocol."""
 
     source: tuple[int, int]
     destination: tuple[int, int]
@@ -35,7 +35,7 @@ class Filter(NamedTuple):
         return inside and (header[4] ^ self.protocol[0]) & self.protocol[1] == 0
 
     def draw(self, generator):
-        """A header that it matches."""
+        """Returns a random header that the filter matches."""
         ends = [generator.choice((low, high, generator.randint(low, high))) for low, high in self[:4]]
         value, mask = self.protocol
         return (*ends, (generator.getrandbits(8) & ~mask & 0xFF) | value)
@@ -69,7 +69,7 @@ def text_of(headers):
 
 
 def headers_for(filters, count, seed):
-    """Such as rules match, and some that are changed in one place."""
+    """Returns headers that rules match. Some have one changed bit."""
     generator = random.Random(seed)
     headers = []
     for i in range(count):
@@ -102,9 +102,9 @@ def test_the_first_rule_that_matches_wins(family, shader):
 
 
 def dpdk_answers(rules, trace):
-    """dpdk-test-acl counts rules from 0."""
+    """Returns the rules of dpdk-test-acl, which counts rules from 0."""
     arguments = [f"--rulesf={rules}", f"--tracef={trace}", "--verbose=3", "--rulenum=200000", "--alg=scalar"]
-    core = str(min(os.sched_getaffinity(0)))  # each has all answers
+    core = str(min(os.sched_getaffinity(0)))  # each core gives all answers
     eal = ["--no-huge", "--no-pci", "-m", "1024", "--no-shconf", "--no-telemetry", "-l", core]
     done = subprocess.run(
         ["dpdk-test-acl", *eal, "--", *arguments], capture_output=True, text=True, timeout=240, check=False
@@ -116,7 +116,7 @@ def dpdk_answers(rules, trace):
 @pytest.mark.skipif(shutil.which("dpdk-test-acl") is None, reason="needs dpdk-test-acl (Debian: dpdk-dev)")
 @pytest.mark.parametrize("name", [*(f"{family}_10k" for family in FAMILIES), "cs_acl_1k", "cs_fw_1k", "cs_ipc_1k"])
 def test_dpdk_finds_the_same_rules(name, tmp_path):
-    """In larger sets. What matches no rule is none of its answers', so these headers all match one."""
+    """The sets are large. Every header matches a rule, because dpdk-test-acl reports no header without a match."""
     file = real(name)
     filters = filters_of(file.read_text())
     generator = random.Random(3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the figures beside Open vSwitch come into a document of results, and with it into the report."""
+"""Tests that the comparison with Open vSwitch is added to a document of results and then to the report."""
 
 import json
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line as people and scripts use it."""
+"""Tests the command line as users and scripts use it."""
 
 import json
 import os
@@ -27,7 +27,7 @@ PORTS = [
     {"name": "lan", "device": "none"},
     {"name": "dmz", "device": "none"},
 ]
-#: A router that runs until it is stopped.
+#: This router runs until it is stopped.
 LIVE = [
     {"name": "wan", "device": "synth:dst=zipf:50,rate=5000,seed=3", "sink": "count"},
     {"name": "lan", "device": "none", "sink": "count"},
@@ -55,10 +55,10 @@ def some_frames(count):
     ]
 
 
-# --- lookup -----------------------------------------------------------------------------------------------------------
+# The following tests run `penumbra lookup`.
 
 
-# --- gen --------------------------------------------------------------------------------------------------------------
+# The following tests run `penumbra gen`.
 
 
 def test_gen_routes_is_seeded(tmp_path):
@@ -72,7 +72,7 @@ def test_gen_routes_is_seeded(tmp_path):
 
 
 def test_gen_traffic_through_the_router(bench):
-    """What `gen` makes, all kinds of odd packets among it, against the oracle."""
+    """The packets of `gen`, including odd packets of all kinds, are compared with the oracle."""
     files = [bench.folder / name for name in ("in.pcap", "again.pcap", "other.pcap")]
     made = penumbra(
         "gen",
@@ -123,8 +123,8 @@ def test_gen_traffic_through_the_router(bench):
 
 
 def test_verify_finds_a_fault(bench):
-    """A check that never fails shows nothing: one byte, one packet, one order wrong must be found. Packets of different
-    flows may overtake each other."""
+    """`verify` must find each single fault: a wrong byte, packet or order. Packets of different flows may be
+    reordered."""
     frames = some_frames(500)
     first = next(frame for frame in frames if frame[30] == 8)  # leaves by lan
     frames.append(first[:-4] + b"more")  # of the same flow
@@ -151,7 +151,7 @@ def test_verify_finds_a_fault(bench):
     assert refused.returncode == 3 and "router.yaml:2:" in refused.stderr
 
 
-# --- run --------------------------------------------------------------------------------------------------------------
+# The following tests run `penumbra run`.
 
 
 def test_two_runs_give_the_same_capture(bench):
@@ -199,7 +199,7 @@ def test_a_reader_that_goes_away_does_not_break_a_run(bench):
 
 
 def test_a_sink_that_fails_fails_the_run_but_keeps_whole_records(bench):
-    """A limit on the size of files stands for a full disk: writing fails in the middle of a record."""
+    """A limit on the size of files replaces a full disk: writing fails within a record."""
     port = {"name": "wan", "device": "synth:size=1514,count=3000", "sink": "out.pcap"}
     bench.configure([port], pipeline="  - echo")
     done = in_shell(f"ulimit -f 1500; exec {conftest.PROGRAM} run {bench.config} -j")
@@ -238,11 +238,11 @@ def test_a_second_router_does_not_take_the_socket(bench):
     os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv to give root away"
 )
 def test_without_root(bench):
-    """As nobody, without a single capability, from captures to captures."""
+    """The router runs as user nobody without capabilities, from captures to captures."""
     bench.configure(PORTS, ROUTES, NEIGHBOURS)
     frames = some_frames(500)
     write_pcap(bench.folder / "in.pcap", frames_of(frames))
-    program = shutil.copy(conftest.PROGRAM, bench.folder / "penumbra")  # where nobody may read
+    program = shutil.copy(conftest.PROGRAM, bench.folder / "penumbra")  # in a folder that nobody may read
     for folder in (bench.folder, *list(bench.folder.parents)[:-2]):
         if "pytest" in str(folder):
             folder.chmod(0o755)
@@ -272,7 +272,8 @@ def test_without_root(bench):
 
 
 def test_pipeline_of_two_functions(bench):
-    """A later function does not touch what an earlier one has decided: the list denies all, but has no IPv4 packet."""
+    """A later function must not change the decision of an earlier function. The list denies everything, but gets no
+    IPv4 packet."""
     (bench.folder / "acl.txt").write_text("deny\n")
     bench.configure(
         PORTS,
@@ -287,7 +288,7 @@ def test_pipeline_of_two_functions(bench):
     compare(expect(bench.oracle(), frames, "wan"), bench.outputs(), total_order=True)
 
 
-# --- show and trace ---------------------------------------------------------------------------------------------------
+# The following tests run `penumbra show` and `penumbra trace`.
 
 
 def test_show(bench):
@@ -337,8 +338,9 @@ def test_show(bench):
 
 
 def test_counters_of_a_live_router_only_grow_and_never_lose_a_packet(bench):
-    """Nothing stops the workers while a table is made, and ports and drops are two tables: what was asked for first may
-    only lack packets that came since, and what is in flight is at most a chunk a worker. At the end all is exact."""
+    """Workers continue while a table is generated, and ports and drops are two tables. The table that was requested
+    first may only lack packets that arrived later. At most one chunk per worker is in flight. At the end all counters
+    are exact."""
     workers, chunk = 2, 64
     made = penumbra("gen", "traffic", "--packets", 5000, "--odd", 30, "-o", bench.folder / "in.pcap")
     assert made.returncode == 0, made.stderr
@@ -392,7 +394,7 @@ def test_trace(bench):
 
         assert trace("show") == []
         assert penumbra("trace", "show", "--socket", router.socket).stdout.startswith("no packets traced yet")
-        # Nothing sends TCP, so this waits until it is replaced.
+        # No traffic is TCP, so this request waits until it is replaced.
         never = penumbra("trace", "add", "4", "--filter", "tcp", "--socket", router.socket)
         assert never.stdout == "waiting for 4 packets\n"
         again = penumbra("trace", "add", "2", "--filter", "tcp", "--socket", router.socket)
@@ -417,10 +419,10 @@ def test_trace(bench):
         assert router.stop().sent > 0
 
 
-# --- help, man page, completion ---------------------------------------------------------------------------------------
+# The following tests cover the help, the man page and the completions.
 
 
-COMMANDS = ["run", "check", "lookup", "gen", "show", "trace", "verify", "completion", "man", "bench"]
+COMMANDS = ["run", "check", "lookup", "gen", "show", "trace", "verify", "completion", "man"]
 
 
 def test_version_and_help():
@@ -445,7 +447,7 @@ def test_completion_of_other_shells(tmp_path, shell):
 
 @pytest.mark.parametrize("device", ["net_null0", "net_ring0", "net_vhost0,iface=FOLDER/socket"])
 def test_virtual_devices_of_dpdk(bench, device):
-    """By devargs alone. (Others have tests of their own.)"""
+    """The devices are configured by devargs only. Other devices have their own tests."""
     port = {"name": "wan", "device": device.replace("FOLDER", str(bench.folder)), "sink": None}
     bench.configure([port, {"name": "lan", "device": "none", "sink": "count"}])
     done = penumbra("run", bench.config, "--for", "100ms")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that change the tables of a running router: one change of all entries or none, and every mistake has a place."""
+"""Tests commands that change the tables of a running router. A change applies all entries or none, and every error has
+a place."""
 
 import json
 import random
@@ -45,7 +46,7 @@ def test_neighbours_come_change_and_go(run, router):
 
 
 def test_packets_follow(run, router):
-    """All that has a destination goes by the new route."""
+    """All packets with a destination must take the new route."""
     halves = "0.0.0.0/1 via 192.0.2.2 dev dmz\n128.0.0.0/1 via 192.0.2.2 dev dmz\n"
     assert run.do("route", "add", "-f", "-", input=halves) == [("ipv4", 2, 0, 0)]
     sent = {row["name"]: row["tx_packets"] for row in router.show("ports")}
@@ -136,7 +137,7 @@ def test_both_families_in_one_change(bench, run):
 
 
 def test_a_command_takes_the_lines_that_a_file_takes(bench, run):
-    """Also a line of IPv4 with a gateway of IPv6, beside a function that takes the lines of IPv6."""
+    """The command accepts an IPv4 route with an IPv6 gateway, even if another function takes IPv6 routes."""
     lines = (
         "blackhole 20.4.0.0/16 nhid 12 dev lo\nunreachable 20.5.0.0/16 dev lo proto static metric 5\n"
         "20.7.0.0/16 via inet6 fe80::1 dev lan proto bgp metric 20\n"
@@ -170,7 +171,7 @@ def test_a_pipeline_without_the_function(bench, run):
 
 
 def test_hundreds_of_changes_under_load_and_not_a_packet_lost(bench, run):
-    """Covering routes come and go while all packets have a way at any time."""
+    """Covering routes are added and removed, but all packets have a route at any time."""
     ports = [{**PORTS[0], "device": "synth:dst=uniform,seed=3"}, *PORTS[1:]]
     bench.configure(ports, ROUTES, NEIGHBOURS)
     generator = random.Random(4)
@@ -179,7 +180,7 @@ def test_hundreds_of_changes_under_load_and_not_a_packet_lost(bench, run):
         for i in range(10 if conftest.SANITIZED else 60):
             port, gateway = generator.choice([("lan", "192.0.2.1"), ("dmz", "192.0.2.2")])
             prefixes = [f"{n}.0.0.0/8" for n in generator.sample(range(11, 100), 20)]
-            if i % 2:  # some cover others
+            if i % 2:  # some prefixes cover others
                 prefixes += [f"{prefixes[0].split('.')[0]}.1.0.0/16"]
             lines = "".join(f"{prefix} via {gateway} dev {port}\n" for prefix in prefixes)
             assert run.do("route", "add", "-f", "-", input=lines) == [("ipv4", len(prefixes), 0, 0)]
@@ -190,7 +191,7 @@ def test_hundreds_of_changes_under_load_and_not_a_packet_lost(bench, run):
 
 
 def test_a_full_table(bench, run):
-    """One route comes into it, and it goes as one change."""
+    """The command adds one route to the table and removes it as one change."""
     bench.configure(PORTS, "", NEIGHBOURS)
     file = bench.folder / "routes.txt"
     made = penumbra("gen", "routes", "--count", "200k", "--ports", "lan,dmz", "-o", file)
@@ -219,7 +220,7 @@ def test_entries_of_an_access_list(bench, run):
         block = "at 2 deny proto 47\ndeny proto 50  # follows the line before it\n"
         assert run.do("acl", "add", "-f", "-", input=block) == [("acl", 2, 0, 0)]
         assert acl(router)[:4] == ["permit src 10.1.0.0/16", "deny proto 47", "deny proto 50", "deny src 10.0.0.0/8"]
-        # Places for del are those before the command.
+        # Places of `del` refer to the list before the command.
         assert run.do("acl", "del", "-f", "-", input="at 2\nat 3\npermit proto tcp\n") == [("acl", 0, 3, 0)]
         assert run.do("acl", "replace", "permit src 10.0.0.0/8") == [("acl", 0, 0, 1)]
         assert run.do("acl", "replace", "at 3 deny proto udp dport 54") == [("acl", 0, 0, 1)]
@@ -305,7 +306,7 @@ def test_stations_of_a_switch(bench, run):
 
 @pytest.mark.page("docs/commands.md")
 def test_the_commands_of_the_page(bench, router, page):
-    """Block by block, on one router."""
+    """All blocks run on one router."""
     (bench.folder / "customers.txt").write_text("172.16.0.0/16 dev lan\n172.17.0.0/16 via 192.0.2.1 dev lan\n")
     socket = f'penumbra() {{ {conftest.PROGRAM} "$@" --socket ctl; }}\n'
     page.run(before=socket, options=["-x"], cwd=bench.folder, timeout=conftest.PATIENCE)

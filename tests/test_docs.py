@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages about the configuration, held to the program: what it takes they name, and what they show it takes."""
+"""Compares the pages about the configuration with the program. The pages must name all accepted keys, and the program
+must accept all examples."""
 
 import os
 import re
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.release_only
 DOCS = conftest.ROOT / "docs"
 CONFIG = (DOCS / "configuration.md").read_text()
 PORT = "{name: a, device: none}"
-#: Configurations with a key or option that nothing knows, by what it belongs to.
+#: Each configuration has an unknown key or option in one of its parts.
 UNKNOWN = {
     "the file": f"ports: [{PORT}]\npipeline: [echo]\nqqqqqqqqqq: 1\n",
     "ports": "ports: [{name: a, device: none, qqqqqqqqqq: 1}]\npipeline: [echo]\n",
@@ -28,7 +29,7 @@ UNKNOWN = {
 
 
 def known_words(folder, config):
-    """What an error about an unknown word says that there is."""
+    """Returns the valid words that an error about an unknown word lists."""
     (folder / "router.yaml").write_text(config)
     done = conftest.penumbra("check", folder / "router.yaml")
     assert done.returncode == 3
@@ -71,7 +72,7 @@ def test_the_default_socket_is_the_one_that_is_named(tmp_path):
 
 
 def test_the_first_configuration_as_it_stands_in_the_readme(tmp_path):
-    """What a newcomer copies: it runs, and what came out is right."""
+    """The commands for newcomers must run and give correct output."""
     section = (conftest.ROOT / "README.md").read_text().split("## A first configuration")[1]
     commands = next(block for block in re.findall(r"```sh\n(.*?)```", section, re.DOTALL) if "gen routes" in block)
     program = tmp_path / "bin" / "penumbra"
@@ -92,7 +93,7 @@ def test_the_first_configuration_as_it_stands_in_the_readme(tmp_path):
 
 
 def test_sample_files_of_the_readme(tmp_path):
-    """Its routes, its neighbours, and no next hop without one."""
+    """The sample files must have routes, neighbours, and a neighbour for each next hop."""
     section = (conftest.ROOT / "README.md").read_text().split("## A first configuration")[1]
     routes, neighbours = re.findall(r"```\n(\d.*?)```", section, re.DOTALL)[:2]
     (tmp_path / "routes.txt").write_text(routes)
@@ -111,7 +112,7 @@ PAGES = sorted((DOCS / "functions").glob("*.md"))
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_configurations_of_functions_are_taken(tmp_path, page):
-    """As they stand there; one without ports has those of the one before it, and files are empty."""
+    """Examples are checked unchanged. An example without ports uses those of the example before it. Files are empty."""
     ports = "ports: [{name: a, device: none, twin: true}]\n"
     snippets = re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
     assert snippets

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`penumbra doctor` on this machine; what it makes of others is the unit test's (src/cli/doctor/doctor_test.cc)."""
+"""Tests `penumbra doctor` on this machine. The unit test covers other machines (src/cli/doctor/doctor_test.cc)."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import netns
 
 
 def examine(*arguments, command=(), code=(0, 1)):
-    """Its findings by check, with what holds of all of them."""
+    """Returns the findings by check, after general checks of all findings."""
     done = subprocess.run(
         [*command, conftest.PROGRAM, "doctor", "-j", *map(str, arguments)],
         capture_output=True,
@@ -76,7 +76,7 @@ def test_interfaces_that_are_down_or_without_a_carrier(bench):
             (finding,) = examine(bench.config, command=namespace.command())["interfaces"]
             return finding["state"], finding["text"].partition(":")[0], finding["command"]
 
-        assert interface() == ("hint", "wan is down", "ip link set wan up")  # the kernel refuses to tell of a carrier
+        assert interface() == ("hint", "wan is down", "ip link set wan up")  # the kernel reports no carrier here
         namespace.ip("link", "set", "wan", "up")
         assert interface() == ("hint", "wan is up without a carrier", "")
     finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What engines find out by measuring: seen while a router runs, and kept for the next one."""
+"""Tests the calibration of engines: shown while a router runs, and stored for the next run."""
 
 import json
 
@@ -40,7 +40,7 @@ def test_a_run_begins_with_what_the_last_one_measured(router, tmp_path, monkeypa
         running.stop()
     kept = tmp_path / "cache" / "penumbra" / "calibration.json"
     [finding] = json.loads(kept.read_text())["engines"]["gopt"]
-    assert finding["shader"] == "ipv4_dir24_8" and finding["table_size_class"] >= 25  # 32 MiB and more
+    assert finding["shader"] == "ipv4_dir24_8" and finding["table_size_class"] >= 25  # 32 MiB or more
     slow = {**PORTS[0], "device": f"{PORTS[0]['device']},rate=1000"}  # too few packets for another trial
     router.configure([slow, PORTS[1]], ROUTES, NEIGHBOURS, engine="gopt")
     with router.start() as running:
@@ -67,7 +67,8 @@ def test_where_an_engine_is_named_that_this_machine_lacks_it_says_why_and_the_cp
     if not absent:
         pytest.skip("no engine is absent: this program has none of CUDA, or this machine has its GPU")
     for row in absent:
-        # No GPU, no driver of one, or (with a sanitizer, or without nvcc) a program that was built without.
+        # The reason is a missing GPU or driver. The program may also have been built without CUDA, as with a sanitizer
+        # or without nvcc.
         assert any(word in row["reason"] for word in ("GPU", "NVIDIA", "nvcc"))
         ports = [{**PORTS[0], "device": f"{PORTS[0]['device']},count=1000"}, PORTS[1]]
         config = bench.configure(ports, ROUTES, NEIGHBOURS, engine=row["engine"])
@@ -83,9 +84,9 @@ def test_where_an_engine_is_named_that_this_machine_lacks_it_says_why_and_the_cp
             told = {each["engine"]: each["notes"] for each in running.show("engines")}
             assert told[row["engine"]] == [f"ipv4 was to run here: it runs on {cpu}"]
             running.stop()
-        # Who asks for one batch by an engine of a name, to see what it does, is refused.
+        # A request for one batch on a named engine is refused.
         asked = conftest.penumbra("lookup", "--engine", row["engine"], "--routes", bench.folder / "routes.txt")
         assert asked.returncode == 1 and f"not available here: {row['reason']}" in asked.stderr
-        # Who leaves the choice to the router gets what is here without a word.
+        # With automatic selection the router uses the available engines without a warning.
         left_to_it = conftest.penumbra("run", bench.configure(ports, ROUTES, NEIGHBOURS))
         assert left_to_it.returncode == 0 and "not available" not in left_to_it.stderr

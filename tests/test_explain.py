@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`penumbra explain`: what it says of a packet is what becomes of that packet, and asking changes nothing."""
+"""Tests `penumbra explain`: its answer equals the result for a real packet, and a request changes nothing."""
 
 import json
 
@@ -10,7 +10,7 @@ from scapy.layers.l2 import Ether
 from captures import frames_of, write_pcap
 from conftest import penumbra
 
-#: A device that no packet comes from, so that a router with it does not end.
+#: No packet comes from this device, so that the router does not end.
 IDLE = {"device": "net_null0,no-rx=1", "mac": "02:00:00:00:00:01", "sink": None}
 PORTS = [
     {"name": "wan", **IDLE, "addresses": ["192.0.2.1/24", "2001:db8:1::1/64"]},
@@ -133,9 +133,9 @@ def test_explains_by_a_configuration_alone(bench):
 
 
 MACS = ["smac", "02:00:00:00:00:aa", "dmac", "02:00:00:00:00:bb"]
-#: An Interest for /a, as an Ethernet frame from that station.
+#: An Interest for /a in an Ethernet frame from that station.
 INTEREST = "020000000001" + "0200000000aa" + "8624" + "050b" + "0703080161" + "0a0401020304"
-#: Of each function: a pipeline, what may change when a packet comes, and a packet that would change it.
+#: Each function has a pipeline, the topics that a packet may change, and a packet that would change them.
 FUNCTIONS = {
     "acl": ("  - acl: {rules: entries.txt}", [["acl"]], WEB),
     "flows": ("  - flows", [["flows", "all"], ["exporter"]], WEB),
@@ -170,7 +170,7 @@ def test_changes_nothing(bench, function):
             shown = {tuple(topic): router.show(*topic) for topic in watched}
             for worker in shown[("workers",)]:
                 for key in [key for key in worker if key not in ("rx_packets", "tx_packets", "replicated")]:
-                    del worker[key]  # cycles and sleep go on
+                    del worker[key]  # cycles and sleep continue
             return shown
 
         before = state()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong around a router that carries good traffic: cables that flap, twins that are deleted, messages of the
-kernel that are lost, floods of packets that are not forwarded."""
+"""Tests faults while a router forwards good traffic: flapping cables, deleted twins, lost messages of the kernel, and
+floods of packets that are not forwarded."""
 
 import contextlib
 import signal
@@ -33,7 +33,7 @@ FLOODS = {
 }
 
 
-#: What a Linux interface sends without being asked.
+#: A Linux interface sends these kinds of packets by itself.
 SAID_BY_ITSELF = {"arp", "ipv6_neighbour_discovery", "ipv6_link", "multicast"}
 
 
@@ -46,7 +46,7 @@ def namespace():
 
 @contextlib.contextmanager
 def kernel_with_a_spare_interface():
-    """`spare`, whose cable leads to another namespace."""
+    """Provides the interface `spare`, whose cable leads to another namespace."""
     kernel, other = Kernel("kernel"), netns.Namespace("other")
     netns.veth(kernel, "spare", other, "eth0")
     try:
@@ -63,7 +63,8 @@ def kernel():
 
 
 def configure_good(bench, options):
-    """Good traffic from port wan to port lan, by a route and a neighbour of the kernel's, and a port on `spare`."""
+    """Configures good traffic from port wan to port lan, with a route and a neighbour of the kernel, and a port on
+    `spare`."""
     frame = Ether(dst="02:00:00:00:00:01") / IP(src="192.0.2.2", dst="10.0.0.9") / UDP() / bytes(22)
     write_pcap(bench.folder / "good.pcap", frames_of([bytes(frame)] * 1000))
     bench.configure(
@@ -102,7 +103,7 @@ def delete_twins(kernel, router):
 
 
 def lose_messages(kernel, router):
-    """Nothing is told of the routes that good traffic takes."""
+    """Loses messages about routes that good traffic does not use."""
     routes = many_prefixes(5000 if conftest.SANITIZED else 50_000)
     for command in ("route add {} via 192.0.2.9", "route replace {} via 10.0.5.5", "route delete {}"):
         router.process.send_signal(signal.SIGSTOP)
@@ -115,11 +116,12 @@ def lose_messages(kernel, router):
 
 @pytest.mark.parametrize("fault", [flap, delete_twins, lose_messages])
 def test_good_traffic_goes_on(bench, kernel, fault):
-    """Of what comes meanwhile for other ports nothing is lost, nor takes another way."""
+    """No good packet may be lost or take another path."""
     configure_good(bench, f",rate={10_000 if conftest.SANITIZED else 200_000}")
 
     def lost(router):
-        """What is not forwarded of the good traffic; the spare port's other end says a thing or two by itself."""
+        """Returns the good packets that were not forwarded. The other end of the spare port sends some packets by
+        itself."""
         return {row["reason"]: row["packets"] for row in router.show("drops") if row["reason"] not in SAID_BY_ITSELF}
 
     with bench.start(command=kernel.command()) as router:
@@ -144,7 +146,7 @@ def test_fifty_flaps_of_a_link(bench, network, side):
             namespace.ip("link", "set", link, "down")
             network.h2.run("ping", "-c", "2", "-i", "0.002", "-W", "0.002", "10.1.0.2", check=False)
             namespace.ip("link", "set", link, "up")
-        if side == "host":  # what went with the link
+        if side == "host":  # the route disappeared with the link
             network.h1.ip("route", "add", "default", "via", "10.1.0.1")
         router.wait_for(
             "both links", lambda: all(row["link"] == "up" and row["twin_up"] for row in router.show("ports"))
@@ -157,7 +159,7 @@ def test_fifty_flaps_of_a_link(bench, network, side):
 
 
 def test_a_twin_leaves_for_another_namespace_and_comes_back(bench, network):
-    """Its routes go with it, and those that come with it afterwards are followed."""
+    """The routes of the twin must disappear with it. Routes that are added after its return must be followed."""
     bench.configure(network.ports(), "", "", pipeline="  - ipv4: {follow: [kernel]}")
     route = ("198.51.100.0/24", "via", "10.2.0.2", "dev", "twin-b")
     network.h2.ip("address", "add", "198.51.100.1/32", "dev", "lo")
@@ -177,7 +179,7 @@ def test_a_twin_leaves_for_another_namespace_and_comes_back(bench, network):
         router.wait_for("its address", lambda: "10.2.0.1/24" in network.router.ip("address", "show", "twin-b"))
 
         def told_again():
-            network.router.run("ip", "route", "replace", *route, check=False)  # not before there is a carrier
+            network.router.run("ip", "route", "replace", *route, check=False)  # fails until there is a carrier
             return ways(router) == [True]
 
         router.wait_for("the route again", told_again)
@@ -186,7 +188,8 @@ def test_a_twin_leaves_for_another_namespace_and_comes_back(bench, network):
 
 
 def configure_flood(bench, namespace, good, good_packets, reason, *, flooding=True):
-    """Good traffic with these options of its source, and a flood from a source that never pauses, for one worker."""
+    """Configures good traffic with these source options, and a flood from a source that never pauses, for one
+    worker."""
     frames = {
         "good": Ether(dst="02:00:00:00:00:01") / IP(src="10.1.0.2", dst="10.3.0.9") / UDP() / bytes(22),
         "flood": Ether(src="02:00:00:00:00:99", dst="02:00:00:00:00:02") / FLOODS[reason] / bytes(22),
@@ -202,7 +205,7 @@ def configure_flood(bench, namespace, good, good_packets, reason, *, flooding=Tr
         "",
         pipeline="  - ipv4: {follow: [kernel], routes: routes.txt}",
     )
-    # Before the first packet, so that all of them know their way.
+    # The twin is configured before the first packet, so that all packets have a route.
     namespace.ip("tuntap", "add", "twin-out", "mode", "tap")
     namespace.ip("link", "set", "twin-out", "address", "02:00:00:00:00:03", "up")
     namespace.ip("address", "add", "10.3.0.1/24", "dev", "twin-out")
@@ -211,7 +214,7 @@ def configure_flood(bench, namespace, good, good_packets, reason, *, flooding=Tr
 
 @pytest.mark.parametrize("reason", FLOODS)
 def test_a_flood_of_what_is_not_forwarded(bench, namespace, reason):
-    """Of the good traffic nothing is lost."""
+    """No good packet may be lost."""
     configure_flood(bench, namespace, ",rate=200k", GOOD_PACKETS, reason)
     with bench.start(command=namespace.command()) as router:
         router.wait_for_packets("in", GOOD_PACKETS)
@@ -219,7 +222,7 @@ def test_a_flood_of_what_is_not_forwarded(bench, namespace, reason):
     flood = summary.received_by_port["flood"]
     assert flood > GOOD_PACKETS / 4
     assert summary.sent_by_port["out"] == GOOD_PACKETS
-    # The host's path takes all that it is given while it has a core, which here it shares with other tests.
+    # The slow path accepts everything while it has a core, but here it shares the core with other tests.
     reasons = set(summary.reasons) - {("drop", "host_full")}
     assert reasons == {("punt", reason), ("drop", f"{reason}_over_limit")}
     assert sum(summary.reasons.values()) == flood

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flow records as nfcapd, a collector that is not ours, receives them: of captures, against sums made by scapy of the
-same frames and against tshark's statistics of conversations; of real hosts, against what they and the router's ports counted."""
+"""Tests flow records with nfcapd, an independent collector. For captures, records are compared with sums by scapy and
+with tshark's statistics of conversations. For real hosts, they are compared with the counters of the hosts and of the
+router's ports."""
 
 import collections
 import ipaddress
@@ -39,7 +40,7 @@ def free_port():
 
 
 class Collector:
-    """nfcapd on 127.0.0.1, in the namespace of `command`. Entered, it listens."""
+    """Runs nfcapd on 127.0.0.1, in the namespace of `command`. On entry of the context it listens."""
 
     def __init__(self, folder: pathlib.Path, command=(), port=None):
         self.folder = folder / "flows"
@@ -62,7 +63,7 @@ class Collector:
         self.process.communicate(timeout=conftest.PATIENCE)
 
     def _socket(self):
-        """Its line in the kernel's list, from the third word on."""
+        """Returns the collector's line in the kernel's list of sockets, from the third word on."""
         assert self.process.poll() is None, self.process.communicate()[0]
         for line in pathlib.Path(f"/proc/{self.process.pid}/net/udp").read_text().splitlines():
             words = line.split()
@@ -71,7 +72,7 @@ class Collector:
         return None
 
     def records(self):
-        """All that it was told, when it has read that: it ends."""
+        """Returns all received records, after nfcapd has read them. Ends nfcapd."""
         conftest.wait_until("nfcapd to read all", lambda: self._socket()[2].endswith(":00000000"))
         self.process.send_signal(signal.SIGTERM)
         log = self.process.communicate(timeout=conftest.PATIENCE)[0]
@@ -83,7 +84,7 @@ class Collector:
 
 
 def sums(records):
-    """Packets, bytes and flags of each flow."""
+    """Returns packets, bytes and flags of each flow."""
     flows = collections.defaultdict(lambda: [0, 0, set()])
     for record in records:
         source = record.get("src4_addr") or record["src6_addr"]
@@ -102,7 +103,8 @@ def sums(records):
 
 
 def flow_of(data: bytes):
-    """By scapy: key, bytes and TCP flags of a frame; nothing if it is no IP packet that is all there."""
+    """Returns key, bytes and TCP flags of a frame, computed by scapy, or None if the frame has no complete IP
+    packet."""
     frame = Ether(data)
     vlan, layer, tags = 0, frame.payload, 0
     while isinstance(layer, Dot1Q) and tags < 2:
@@ -167,7 +169,7 @@ def test_the_flows_of_a_capture(bench, data, tmp_path, name, engine):
 
 
 def test_the_exporters_metrics(bench, data, tmp_path):
-    """They are what `show exporter` says, and what the collector was given."""
+    """The metrics must equal `show exporter` and the records that the collector received."""
     metrics_port = test_metrics.free_port()
     with Collector(tmp_path) as collector:
         ports = [
@@ -207,18 +209,20 @@ def test_the_exporters_metrics(bench, data, tmp_path):
     assert after["flows_export_failed_messages_total", stage] == 0
 
 
-#: Ethernet frames with IP packets and no others in these but those that errors quote. What is in tunnels tshark counts too.
+#: Selects Ethernet frames with a single IP packet, apart from those that ICMP errors quote. tshark counts packets in
+#: tunnels too.
 PLAIN = r'frame.protocols matches "^eth:ethertype:(vlan:ethertype:)*ip(v6)?(?!.*(?<!icmp)(?<!icmpv6):ip(v6)?(:|$))"'
 
 
 def tshark(capture, *options):
-    """What it says of a capture, in which it puts no fragments together: accounts do not either."""
+    """Returns tshark's output for a capture without reassembly of fragments, because accounts do not reassemble
+    either."""
     command = ["tshark", "-n", "-r", capture, "-o", "ip.defragment:FALSE", "-o", "ipv6.defragment:FALSE", *options]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
 
 
 def conversations_by_tshark(capture):
-    """Packets by source and destination, of IP addresses ("ip") and of addresses with ports ("tcp", "udp")."""
+    """Returns packets by source and destination: of IP addresses ("ip") and of addresses with ports ("tcp", "udp")."""
     kinds = {"IPv4": "ip", "IPv6": "ip", "TCP": "tcp", "UDP": "udp"}
     found = {kind: {} for kind in kinds.values()}
     table = {}
@@ -233,7 +237,7 @@ def conversations_by_tshark(capture):
 
 
 def bytes_by_tshark(capture):
-    """Of IP packets by source and destination, by the lengths in their outermost headers."""
+    """Returns bytes of IP packets by source and destination, by the lengths in their outermost headers."""
     fields = ["ip.src", "ip.dst", "ip.len", "ipv6.src", "ipv6.dst", "ipv6.plen"]
     options = ["-T", "fields", "-E", "occurrence=f", *(word for field in fields for word in ("-e", field))]
     found = collections.Counter()
@@ -282,7 +286,8 @@ def network():
 @pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}")
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="needs iperf3")
 def test_the_flows_of_hosts(bench, network, tmp_path):
-    """A transfer's two directions, with all that the ports received in the records, and other times by a reload."""
+    """The records must have both directions of a transfer and all packets that the ports received. A reload changes the
+    timeouts."""
     with Collector(tmp_path, network.router.command(), 2055) as collector:
         flows = "  - flows: {{idle_timeout: {}, export: {{collector: '127.0.0.1:2055'}}}}\n  - ipv4: {{follow: [kernel]}}"
         bench.configure(network.ports(), pipeline=flows.format("60s"))
@@ -307,7 +312,7 @@ def test_the_flows_of_hosts(bench, network, tmp_path):
     lost = {reason: count for reason, count in ignored.items() if reason not in ("not_ip", "malformed")}
     assert set(lost.values()) == {0}
     accounted = sum(record["in_packets"] for record in records)
-    # ARP that came since the last question is in neither.
+    # Later ARP packets are in neither counter.
     assert summary.received - ignored["not_ip"] - 20 <= accounted <= summary.received
     there, back = (ipaddress.ip_address(address) for address in ("10.1.0.2", "10.2.0.2"))
     flows = sums(records)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes by FPM: from a client that says what a test wants, while packets are forwarded."""
+"""Tests routes by FPM from a client that the test controls, while packets are forwarded."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
     pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
 ]
-#: Gateways on the link of the port lan, which the host knows.
+#: The host knows these gateways on the link of the port lan.
 A, B = "10.0.5.1", "10.0.5.2"
 
 
@@ -30,7 +30,7 @@ def kernel():
 
 @pytest.fixture
 def start(bench, kernel):
-    """Starts a router that follows FPM; packets go to 198.51.100.0/24."""
+    """Starts a router that follows FPM. Packets go to 198.51.100.0/24."""
     with contextlib.ExitStack() as running:
 
         def run(follow="[fpm]", settle="30s", hold="120s"):
@@ -43,7 +43,7 @@ def start(bench, kernel):
             with bench.config.open("a") as config:
                 config.write(f"fpm: {{settle: {settle}, hold: {hold}}}\n")
             router = running.enter_context(bench.start(command=kernel.command()))
-            # Now, as a twin's neighbours go when it gets its port's MAC address.
+            # A twin loses its neighbours when it gets its port's MAC address, so they are added after that.
             kernel.batch(
                 f"neigh replace {gateway} lladdr 02:00:00:00:00:{number:02x} nud permanent dev lan0"
                 for number, gateway in enumerate((A, B), 1)
@@ -56,13 +56,13 @@ def start(bench, kernel):
 
 @pytest.fixture
 def via(kernel):
-    """A next hop: the gateway, the interface's index, its weight."""
+    """Returns a function for next hops: the gateway, the interface's index, the weight."""
     index = {link["ifname"]: link["ifindex"] for link in json.loads(kernel.ip("-j", "link"))}
     return lambda gateway, weight=1, interface="lan0": (gateway, index[interface], weight)
 
 
 def told(router, version=4):
-    """What came by FPM: by prefix (type, gateways with weights, active)."""
+    """Returns the routes by FPM: prefix -> (type, gateways with weights, active)."""
     separator = "." if version == 4 else ":"
     return {
         row["prefix"]: (
@@ -126,7 +126,7 @@ def test_routes_of_every_kind(start, kernel, via):
         }
         assert "note" not in router.show("routes", "all")
         assert status(router)["client"].startswith("127.0.0.1:")
-        # What zebra has from the kernel is not its own any more.
+        # A route that zebra has from the kernel is no longer a route of zebra.
         client.tell(route("20.0.0.0/8", via(A), protocol=KERNEL), delete("21.0.0.0/8"), delete("99.0.0.0/8"))
         router.wait_for("two less", lambda: set(told(router)) == {"22.0.0.0/8", "23.0.0.0/8", "26.0.0.0/8"})
     router.stop()
@@ -143,7 +143,7 @@ def test_next_hop_objects(start, kernel, via):
         router.wait_for("a change", lambda: told(router).get("21.0.0.0/8") == over_lan("10.0.5.3"))
         client.tell(group(10, [(1, 1)]), delete_nexthop(2))
         router.wait_for("one less", lambda: told(router) == {"20.0.0.0/8": over_lan(A)})
-    # Another client's objects of the same numbers are others: what is not told again stays as it was.
+    # Objects of another client are different, even with the same numbers. Routes that are not repeated stay unchanged.
     with FpmClient(kernel) as client:
         client.tell(nexthop(10, via(B)), route("22.0.0.0/8", nexthop_id=10))
         router.wait_for("the new one", lambda: "22.0.0.0/8" in told(router))
@@ -164,7 +164,7 @@ def test_delete_and_add_in_one_frame_lose_no_packet(start, kernel, via):
         router.wait_for("the last one", lambda: told(router) == {prefix: over_lan(A, B)})
         wait_for_traffic(router)
         assert unsent(router) == lost
-        # Were it not in one frame it would show.
+        # Removing the route in a separate frame must cause drops.
         client.tell(delete(prefix))
         router.wait_for("drops", lambda: unsent(router)["no_route"] > lost.get("no_route", 0))
     assert set(router.stop().reasons) == {("drop", "no_route")}
@@ -199,7 +199,7 @@ def test_the_order_of_the_sources_is_the_preference(start, kernel, via, follow, 
     kernel.batch(["route add 20.0.0.0/8 via 192.0.2.9", "route add 21.0.0.0/8 via 192.0.2.9"])
     router = start(follow)
     with FpmClient(kernel) as client:
-        # A connected network is the host's matter.
+        # The host keeps connected networks.
         client.tell(route("20.0.0.0/8", via(A)), route("192.0.2.0/24", via(A)))
         router.wait_for("the route", lambda: "20.0.0.0/8" in told(router))
         rows = router.show("routes", "20.0.0.0/8")["routes"]
@@ -248,7 +248,7 @@ def test_without_a_client_routes_go_in_the_end(start, kernel, via):
 
 GOOD = route("20.0.0.0/8")
 OTHER = route("30.0.0.0/8")
-#: Behind 52 bytes stand the gateway, or both next hops, of which each begins with its length.
+#: The gateway, or both next hops, follow 52 bytes. Each next hop begins with its length.
 ONE_WAY = route("30.0.0.0/8", (A, 2, 1))
 TWO_WAYS = route("30.0.0.0/8", (A, 2, 1), (B, 2, 1))
 HALF_A_MEMBER = group(7, [(1, 1)], behind=bytes(4))
@@ -289,14 +289,14 @@ def test_a_client_that_makes_no_sense_is_given_up_and_a_good_one_is_not(start, k
             assert client.is_closed()
             assert status(router)["malformed"] == number
             assert why in status(router)["problem"]
-            # Nothing of a frame that is wrong somewhere, and nothing after it.
+            # The router ignores the whole malformed frame and everything after it.
             assert set(told(router)) == {"20.0.0.0/8"}, why
     with FpmClient(kernel) as client:
         client.send(frame(OTHER)[:-1])
     router.wait_for("a truncated frame", lambda: "ended within a frame" in status(router)["problem"])
     assert set(told(router)) == {"20.0.0.0/8"}
     with FpmClient(kernel) as client:
-        client.send(frame())  # an empty one is fine
+        client.send(frame())  # an empty frame is valid
         for byte in frame(OTHER):
             client.send(bytes([byte]))
         router.wait_for("the slow one", lambda: "30.0.0.0/8" in told(router))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FRR's own routes by FPM: zebra with its module dplane_fpm_nl."""
+"""Tests routes of FRR by FPM: zebra with its module dplane_fpm_nl."""
 
 import contextlib
 
@@ -52,7 +52,7 @@ def test_frrs_routes_come_and_change_without_a_loss(start, zebra, kernel, object
     router.wait_for("less", lambda: told(router) == {TRAFFIC: over_lan(B), "20.0.0.0/8": over_lan(B)})
     wait_for_traffic(router)
     assert unsent(router) == lost
-    # The copies that zebra gives to the kernel, and the kernel's own, are nobody's here.
+    # The router must ignore the copies that zebra gives to the kernel, and the kernel's own routes.
     assert "kernel" not in {row["source"] for row in router.show("routes", "all")["routes"]}
     router.stop()
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two routers with FRR beside each, whose daemons see nothing but the twins: BGP and OSPF, IPv4 and IPv6, what happens when a
-cable is cut or a program killed."""
+"""Tests two routers, each with an FRR whose daemons see only the twins: BGP and OSPF, IPv4 and IPv6, cut cables and
+killed programs."""
 
 import contextlib
 import shutil
@@ -21,12 +21,13 @@ pytestmark = [
 ]
 
 DAEMONS = ("zebra", "bgpd", "ospfd", "ospf6d")
-#: Between the routers, with OSPF's cost and BGP's weight: the first is preferred.
+#: The cables between the routers have costs for OSPF and weights for BGP. The first cable is preferred.
 CABLES = {"near": (12, 10, 200), "far": (21, 20, 100)}
 
 
 def configuration(me: int, peer: int) -> str:
-    """FRR's, of router `me`: OSPF tells the addresses of the loopbacks, BGP the hosts' networks."""
+    """Returns FRR's configuration for router `me`. OSPF announces the addresses of the loopbacks, BGP the networks of
+    the hosts."""
     interfaces = [f"interface lo\n ip address 192.0.2.{me}/32\n ipv6 address 2001:db8::{me}/128"]
     interfaces += [" ip ospf area 0\n ipv6 ospf6 area 0"]
     interfaces += [f"interface host\n ip address 10.{me}.0.1/24\n ipv6 address fd00:{me}::1/64"]
@@ -63,7 +64,7 @@ def configuration(me: int, peer: int) -> str:
 
 
 class Node:
-    """A router: Penumbra with the ports host, near and far, and FRR that gives their twins addresses."""
+    """Runs a router: Penumbra with the ports host, near and far, and an FRR that assigns addresses to their twins."""
 
     def __init__(self, number: int, folder, source: str) -> None:
         self.number, self.source = number, source
@@ -97,25 +98,25 @@ class Node:
         return self.router.show("routes", prefix)["ipv6" if ":" in prefix else "ipv4"]["routes"]
 
     def way(self, prefix: str) -> list[tuple[str, str]]:
-        """(gateway, port) of the route that counts."""
+        """Returns (gateway, port) of the active route."""
         rows = self.routes(prefix)
         return [(h.get("via", ""), h["dev"]) for row in rows if row["active"] for h in row.get("next_hops", [])]
 
     def state(self) -> str:
-        """For people who ask why there are no routes."""
+        """Describes the state of FRR, for messages about missing routes."""
         questions = ("show ip ospf neighbor", "show ipv6 ospf6 neighbor", "show bgp ipv4 summary", "show bgp ipv6 summary")
         answers = [self.frr.vtysh(question) for question in questions]
         return "\n".join([self.namespace.ip("-brief", "address", "show"), *answers])
 
     def ways(self) -> dict[str, str]:
-        """By what is behind the other router, the port that leads there."""
+        """Returns the port of the active route for each prefix of the other router."""
         other = 3 - self.number
         prefixes = (f"10.{other}.0.0/24", f"fd00:{other}::/64", f"192.0.2.{other}/32", f"2001:db8::{other}/128")
         return {prefix: "+".join(dev for _, dev in self.way(prefix)) for prefix in prefixes}
 
 
 class Network:
-    """Host h1 - router 1 = two cables = router 2 - host h2. The routers follow that source."""
+    """Builds the network: host h1 - router 1 = two cables = router 2 - host h2. The routers follow `source`."""
 
     def __init__(self, folder, source: str) -> None:
         self.source = source
@@ -136,7 +137,7 @@ class Network:
             namespace.delete()
 
     def wait_for_ways(self, port: str) -> None:
-        """Until all prefixes of the other router lead over this port, on both."""
+        """Waits until all prefixes of the other router lead through this port, on both routers."""
         seen = {}
 
         def all_there() -> bool:
@@ -160,7 +161,7 @@ class Network:
 
 @pytest.fixture
 def network(tmp_path, request):
-    """All run, and have told each other."""
+    """Starts all programs and waits for the routes."""
     network = Network(tmp_path, request.param)
     try:
         with contextlib.ExitStack() as running:
@@ -197,7 +198,7 @@ def test_routes_are_exchanged_and_a_cable_is_cut(network):
     network.ping()
 
 
-# test_fpm_frr.py kills one of them over FPM.
+# test_fpm_frr.py kills one program with FPM.
 @pytest.mark.parametrize(
     ("network", "killed"),
     [("kernel", ("penumbra",)), ("kernel", ("frr",)), ("kernel", ("penumbra", "frr")), ("fpm", ("penumbra", "frr"))],
@@ -205,8 +206,8 @@ def test_routes_are_exchanged_and_a_cable_is_cut(network):
     indirect=["network"],
 )
 def test_killed_and_started_again(network, killed):
-    """What it has missed it knows afterwards. Without its FRR a router goes on: its kernel keeps the routes (zebra -r -K), its
-    neighbour too (graceful restart)."""
+    """The restarted program must learn the missed changes. A router without its FRR continues: its kernel keeps the
+    routes (zebra -r -K), and so does its neighbour (graceful restart)."""
     node, other = network.nodes.values()
     with network.stream() as stream, contextlib.ExitStack() as running:
         stream.wait_for_arrivals()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table as large as the Internet's, told by BGP while traffic goes through: bgpd, zebra, the kernel or FPM, the router. A
-part of it; all of it with PENUMBRA_FULL_TABLE=1."""
+"""Tests a table of the size of the Internet's, which arrives by BGP under traffic: bgpd, zebra, the kernel or FPM, the
+router. The test uses a part of the table, or all of it with PENUMBRA_FULL_TABLE=1."""
 
 import contextlib
 import gzip
@@ -25,13 +25,13 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping"),
 ]
 
-#: Of so many prefixes one is told.
+#: One of this number of prefixes is announced.
 ONE_OF = 1 if os.environ.get("PENUMBRA_FULL_TABLE") == "1" else 180 if conftest.SANITIZED else 18
-PATIENCE = 10 * conftest.PATIENCE  # seconds, for all of the table
+PATIENCE = 10 * conftest.PATIENCE  # seconds, for the whole table
 FLOWS = 200
-OTHERS = 1000  # more routes than there are beside the table's
+OTHERS = 1000  # limit of routes that are not in the table
 GATEWAYS = [f"10.2.1.{i}" for i in range(1, 17)]
-DEFAULT_GATEWAY = "10.2.0.2"  # the BGP speaker, who has whatever else there is
+DEFAULT_GATEWAY = "10.2.0.2"  # the BGP speaker, which has the default route
 CONFIGURATION = f"""
 interface wan
  ip address 10.1.0.1/24
@@ -47,7 +47,7 @@ router bgp 65001
 
 @pytest.fixture(scope="module")
 def table(data):
-    """By prefix, the gateway: a seeded rule, as the data has prefixes only."""
+    """Returns the gateway of each prefix by a seeded rule, because the data has prefixes only."""
     generator = random.Random(2)
     with gzip.open(data / "fib" / "bart_full_v4v6_2025.txt.gz", "rt") as lines:
         prefixes = [line.strip() for line in lines if ":" not in line]
@@ -55,7 +55,7 @@ def table(data):
 
 
 def gateway(table, address):
-    """Of the longest prefix."""
+    """Returns the gateway of the longest prefix."""
     for length in range(32, 0, -1):
         if found := table.get(str(ipaddress.ip_network((address, length), strict=False))):
             return found
@@ -88,13 +88,15 @@ def three_namespaces():
 
 
 def mac_of(address):
-    """The gateways are nobody, but have MAC addresses, so that it is seen whom a packet was sent to."""
+    """Returns a MAC address for a gateway. The gateways do not exist, but their MAC addresses show the next hop of a
+    packet."""
     return bytes([2, 0, *ipaddress.ip_address(address).packed])
 
 
 def configure(bench, source):
-    """Rings that hold what comes while others have the core: a second of this traffic is more than the driver's 512 frames.
-    And no limit for the BGP session: a peer may send a whole table in a few seconds, more than 10,000 packets in one."""
+    """Configures rings that hold the packets while other processes have the core. One second of this traffic exceeds
+    the driver's 512 frames. Punts of the BGP session are not limited: a peer may send a whole table within seconds, at
+    more than 10,000 packets per second."""
     ports = [
         {"name": name, "device": f"net_af_packet{i},iface={name}-wire,framecnt=8192", "twin": True, "sink": None}
         for i, name in enumerate(("wan", "lan"))
@@ -106,7 +108,8 @@ def configure(bench, source):
 
 @pytest.mark.parametrize("source", ["kernel", "fpm"])
 def test_a_table_comes_and_goes_under_traffic(bench, table, source):
-    """Each packet goes the way that holds at its time, the default route's or its prefix's, and none is lost."""
+    """Each packet must take the route that is valid at its time, the default route or that of its prefix. No packet may
+    be lost."""
     with three_namespaces() as (host, namespace, upstream), contextlib.ExitStack() as running:
         configure(bench, source)
         router = running.enter_context(bench.start(command=namespace.command()))
@@ -152,6 +155,6 @@ def wait_for_total(router, condition):
 
 
 def told(router, table, source):
-    """What the router has of the table from there: by prefix, the gateway."""
+    """Returns the router's routes of the table from `source`: prefix -> gateway."""
     rows = [row for row in router.show("routes", "all")["routes"] if row["prefix"] in table and row["source"] == source]
     return {row["prefix"]: row["next_hops"][0]["via"] for row in rows if row["active"]}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gopt compiler: what it writes is what it wrote, compiles without a warning, does what the baseline does, and what it
-cannot do it says."""
+"""Tests the gopt compiler. The output must equal the expected files, compile without a warning and behave like the
+baseline. The compiler must report unsupported constructs."""
 
 import concurrent.futures
 import os
@@ -23,7 +23,7 @@ GOPT = conftest.PROGRAM.parent / "gopt"
 INCLUDE = conftest.ROOT / "include"
 CASES = conftest.ROOT / "tests" / "gopt"
 WIDTHS = [1, 2, 7, 16, 64, 256]
-#: Random programs and where they start: a number from the environment repeats a run, and lengthens it.
+#: The number and first seed of random programs. The environment can repeat or lengthen a run.
 PROGRAMS = int(os.environ.get("GOPT_PROGRAMS", "120"))
 SEED = int(os.environ.get("GOPT_SEED", str(random.SystemRandom().randrange(10**9))))
 
@@ -43,19 +43,19 @@ def language(path):
 
 
 def compilers(path):
-    """Of the path's language; C's output is good C++ too."""
+    """Returns the compilers for the language of the path. The output for C is valid C++ too."""
     names = ["g++", "clang++-19"] + (["gcc", "clang-19"] if path.suffix == ".c" else [])
     return [name for name in names if shutil.which(name)]
 
 
-# --- what it writes
+# The following tests check the output.
 
 GOLDEN = sorted(CASES.glob("*.c")) + sorted(CASES.glob("*.cc"))
 
 
 @pytest.mark.parametrize("source", GOLDEN, ids=lambda path: path.name)
 def test_output_is_as_it_was(tmp_path, source):
-    """GOPT_WRITE=1 writes the expected files anew, to be read before they are committed."""
+    """GOPT_WRITE=1 writes the expected files again. Read them before you commit them."""
     output = tmp_path / f"out{source.suffix}"
     done = gopt(source.name, output, "--explain", flags=language(source)[1:], cwd=CASES)
     assert done.returncode == 0, done.stderr
@@ -79,7 +79,7 @@ def test_output_compiles_without_a_warning(tmp_path, source, width):
         assert done.returncode == 0, done.stderr
 
 
-# --- what it refuses
+# The following tests check refused sources.
 
 REFUSALS = [("c", name, text) for name, text in gopt_refusals.C.items()]
 REFUSALS += [("cc", name, text) for name, text in gopt_refusals.CXX.items()]
@@ -123,7 +123,7 @@ def test_bad_words(words, said):
 
 @pytest.mark.parametrize("name", ["a.c", "./a.c", "link.c", "hard.c", "../{}/a.c", "a.h"])
 def test_output_that_is_read(tmp_path, name):
-    """A file that is read is not written over, whatever its name."""
+    """gopt must not overwrite a file that it reads, under any name."""
     source, header = tmp_path / "a.c", tmp_path / "a.h"
     header.write_text("static const int more = 1;\n")
     source.write_text('#include "gopt.h"\n#include "a.h"\nvoid f(int* out, uint32_t n) { foreach (i, n) out[i] = more; }\n')
@@ -141,14 +141,14 @@ def test_output_that_is_read(tmp_path, name):
 
 
 def test_output_to_a_device(tmp_path):
-    """A device stays what it is."""
+    """gopt must not replace a device by a file."""
     done = gopt(CASES / "lookup.c", "/dev/stdout", cwd=tmp_path)
     assert done.returncode == 0 and "lookup_gopt" in done.stdout
     assert os.readlink("/dev/stdout").startswith("/proc/")
 
 
 def test_too_much_for_the_program(tmp_path):
-    """A source that exhausts the stack is refused with its line."""
+    """gopt must refuse a source that exhausts the stack, with its line."""
     source = tmp_path / "deep.c"
     sum_ = "+".join(["in[i]"] * 200_000)
     source.write_text(f'#include "gopt.h"\nvoid f(const int* in, int* out, uint32_t n) {{\n  foreach (i, n) {{\n    g_expensive(in);\n    out[i] = {sum_};\n  }}\n}}\n')
@@ -160,7 +160,7 @@ def test_too_much_for_the_program(tmp_path):
 
 @pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP"])
 def test_a_crash_is_an_internal_error(tmp_path, name):
-    """The signal comes while gopt waits for the text of its source, a pipe."""
+    """The signal arrives while gopt waits for the text of its source, a pipe."""
     source = tmp_path / "crash.c"
     os.mkfifo(source)
     words = [GOPT, source, "-o", tmp_path / "out.c", "--depfile", tmp_path / "out.d", "--", f"-I{INCLUDE}"]
@@ -187,7 +187,7 @@ def test_errors_of_the_language_are_clangs(tmp_path):
     assert not (tmp_path / "out.c").exists()
 
 
-# --- what its output does
+# The following tests run the output.
 
 
 def compare(folder, seed, count, standard, compiler):
@@ -238,7 +238,7 @@ def test_what_once_went_wrong(tmp_path, suffix, standard, cases):
 
 
 def test_random_programs(tmp_path):
-    """C and C++ by turns, each run of four batches in the next two language modes."""
+    """Batches alternate between C and C++. Each run of four batches uses the next two language modes."""
     batch = 30
     jobs = []
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("GOPT_JOBS", str(os.cpu_count())))) as pool:
@@ -253,7 +253,7 @@ def test_random_programs(tmp_path):
 
 
 def test_fuzzed_sources(tmp_path):
-    """gopt_fuzz.py runs longer."""
+    """gopt_fuzz.py runs for a longer time."""
     fuzzer = gopt_fuzz.Fuzzer(GOPT, SEED, tmp_path)
     for _ in range(40):
         fuzzer.once()
@@ -276,7 +276,7 @@ def test_the_fuzzer_counts_a_crash(tmp_path, code, said):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_fixed_widths(tmp_path, width):
-    """Random programs again, but with the width fixed by the compiler."""
+    """The random programs have a width that is fixed by the compiler."""
     source, output, driver = tmp_path / "p.c", tmp_path / "q.c", tmp_path / "d.c"
     source.write_text(gopt_programs.programs(7, 8, False))
     driver.write_text(gopt_programs.driver(8, [width]))
@@ -296,7 +296,7 @@ def test_fixed_widths(tmp_path, width):
 
 
 SOURCES = conftest.ROOT / "src"
-# The others are included by these.
+# These headers include the others.
 SHADERS = sorted(path for path in (SOURCES / "tables").glob("*/*.shader.h") if "foreach (" in path.read_text())
 
 
@@ -311,7 +311,7 @@ def test_every_shader_goes_through(tmp_path, shader, suffix, compiler):
 
 
 def test_example_of_a_project(tmp_path):
-    """find_package(gopt), from what is installed; and a header that changes has the output written anew."""
+    """The project uses find_package(gopt) with the installed files. A changed header must cause new output."""
     build = conftest.PROGRAM.parent.parent
     done = run("cmake", "--install", build, "--component", "gopt", "--prefix", tmp_path / "installed")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -334,7 +334,7 @@ def test_example_of_a_project(tmp_path):
 
 
 def test_the_page_shows_what_is_written():
-    """docs/gopt.md: its example, what becomes of it, and what is explained of it."""
+    """docs/gopt.md must show the example, its output and its explanation."""
     page = (conftest.ROOT / "docs" / "gopt.md").read_text()
     source, output, explained = ((CASES / f"lookup.c{part}").read_text() for part in ("", ".out", ".explain"))
     assert f"```c\n{source[source.index('void lookup'):]}```" in page

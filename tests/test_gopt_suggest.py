@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gopt --suggest: by a profile of the baseline, the lines that want a hint, what to write there, and where it is not needed."""
+"""Tests gopt --suggest. From a profile of the baseline it finds the lines that need a hint, the hint to write, and
+hints that are not needed."""
 
 import os
 import random
@@ -28,14 +29,14 @@ def suggestion(profile, source, *flags):
 
 
 def without_hints(folder):
-    """The example, before anybody has placed a hint."""
+    """Writes the example without hints."""
     lines = (EXAMPLE / "dictionary.c").read_text().splitlines(keepends=True)
     bare = folder / "bare.c"
     bare.write_text("".join(line for line in lines if "g_expensive" not in line))
     return bare
 
 
-# --- profiles
+# The following tests read profiles.
 
 
 @pytest.mark.parametrize("form", ["cachegrind", "annotated", "report", "samples"])
@@ -54,7 +55,7 @@ def test_all_formats_say_the_same(tmp_path, form):
 
 @pytest.mark.parametrize("headers", ["a", "z"])
 def test_the_page_shows_what_is_suggested(tmp_path, headers):
-    """Wherever the headers lie: the order is not that of paths."""
+    """The order of suggestions must not depend on the paths of headers."""
     page = (conftest.ROOT / "docs" / "gopt.md").read_text()
     (tmp_path / "m").mkdir()
     shutil.copytree(EXAMPLE, tmp_path / headers)
@@ -126,7 +127,7 @@ def test_broken_profiles_never_crash_it(tmp_path):
                 text = text[: at + 1]
         profile = tmp_path / "profile"
         profile.write_bytes(text)
-        # It tells the profile's own words, which may be any bytes by now.
+        # the message quotes the profile, which may contain any bytes
         done = suggest(profile, bare, f"-I{EXAMPLE}", errors="replace")
         assert done.returncode in (0, 2), f"seed {SEED}: {done.returncode} {done.stderr}\n{bytes(text)!r}"
         assert (done.returncode == 2) == done.stderr.startswith(f"gopt: {profile}"), f"seed {SEED}: {done.stderr}"
@@ -162,10 +163,10 @@ def test_it_suggests_and_does_nothing_else(tmp_path, words):
     assert done.returncode == 2 and "--suggest writes no OUT" in done.stderr
 
 
-# --- what is suggested
+# The following tests check suggestions.
 
-#: A line that misses carries a comment //! with what must be said of it; parts are separated by |, and a part that
-#: begins with - must not be there.
+#: A line that misses has a comment //! with the required parts of the suggestion. Parts are separated by |. A part that
+#: begins with - must be absent.
 C = {
     "chain": """
 struct node { const struct node* next; uint32_t key, value; };
@@ -295,7 +296,7 @@ void f(const entry* t, const uint32_t* key, uint32_t* out, uint32_t n) {
 struct entry { uint32_t key, value; uint32_t get() const {
   return key; } };  //! 'get' takes no hint: it is a member of a class
 namespace other { inline uint32_t of(const entry* e) {
-  return e->key; } }  //! 'of' takes no hint: it stands in another namespace
+  return e->key; } }  //! 'of' takes no hint: it is in another namespace
 namespace mine {
 void f(const entry* t, const entry (*lists)[5], const uint32_t* key, uint32_t* out, uint32_t n) {
   foreach (i, n) {
@@ -334,7 +335,7 @@ CASES = [("c", name, text) for name, text in C.items()] + [("cc", name, text) fo
 
 @pytest.mark.parametrize(("suffix", "name", "text"), CASES, ids=[f"{suffix}-{name}" for suffix, name, _ in CASES])
 def test_suggests(tmp_path, suffix, name, text):
-    """One line at a time, so that each has all the misses."""
+    """Each line is tested alone, so that it has all misses."""
     source, profile = tmp_path / f"case.{suffix}", tmp_path / "profile"
     source.write_text(f'#include "gopt.h"{text}\n')
     wanted = [(at, line.split("//! ")[1]) for at, line in enumerate(source.read_text().splitlines(), 1) if "//! " in line]
@@ -349,7 +350,7 @@ def test_suggests(tmp_path, suffix, name, text):
 
 
 def test_what_is_suggested_is_taken(tmp_path):
-    """The lines to write, written, are hints that gopt takes and then knows of."""
+    """gopt must accept the suggested lines as hints and then know them."""
     text = C["chain"].replace("//!", "// was:")
     for number, hint in ((11, "g_expensive(&heads[key[i] & 1023]);"), (5, "g_expensive(at);")):
         lines = f'#include "gopt.h"{text}\n'.splitlines()
@@ -401,7 +402,8 @@ def test_nothing_misses(tmp_path, counts):
 
 
 def test_first_level_and_branches(tmp_path):
-    """Without the last level the first one counts; wrong guesses say how far the core looks ahead by itself."""
+    """Without counts of the last level, the first level is used. Mispredicted branches determine how far the core looks
+    ahead by itself."""
     assert "1000 misses (D1mr)" in report(tmp_path, "6 9 1000\n", "Ir D1mr")
     assert "as fast" not in report(tmp_path, "6 1000\n", "DLmr")
     assert "0.5 to 3.7 times" in report(tmp_path, "6 10000 1000\n")
@@ -422,7 +424,7 @@ def test_counts_of_other_callers_are_left_out(tmp_path):
 
 
 def test_random_programs(tmp_path):
-    """Whatever the program, it is looked at to the end."""
+    """The analysis must finish for any program."""
     for cxx in (False, True):
         source, profile = tmp_path / ("p.cc" if cxx else "p.c"), tmp_path / "profile"
         text = gopt_programs.programs(SEED, 12, cxx)
@@ -434,7 +436,7 @@ def test_random_programs(tmp_path):
 
 
 def test_with_cachegrind(tmp_path):
-    """From the run to the hint, and to the run with the hint."""
+    """The test goes from the run to the hint, and to the run with the hint."""
     if not shutil.which("valgrind"):
         pytest.skip("valgrind is not installed (80 MB; apt-get install valgrind)")
     without_hints(tmp_path)

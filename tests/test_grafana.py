@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Grafana dashboard, held against what a router exposes: each metric that it asks for is there, with its labels."""
+"""Compares the Grafana dashboard with the metrics of a router. Each metric of the dashboard must exist, with its
+labels."""
 
 import json
 import re
@@ -10,7 +11,7 @@ import conftest
 from test_metrics import free_port, get
 
 DASHBOARD = json.loads((conftest.ROOT / "packaging" / "grafana" / "penumbra.json").read_text())
-#: What Prometheus itself adds to each sample.
+#: Prometheus adds these labels to each sample.
 ADDED = {"instance", "job"}
 
 
@@ -24,7 +25,7 @@ def expressions():
 
 
 def labels_of(expression, legend):
-    """All that an expression and its legend name."""
+    """Returns all labels in an expression and its legend."""
     named = set(re.findall(r"\{\{(\w+)\}\}", legend))
     for inside in re.findall(r"\bby \(([^)]*)\)", expression):
         named.update(re.findall(r"\w+", inside))
@@ -35,7 +36,7 @@ def labels_of(expression, legend):
 
 @pytest.fixture(scope="module")
 def exposed(tmp_path_factory):
-    """The labels of each metric of a router that has every function which has metrics of its own."""
+    """Returns the labels of each metric, for a router with every function that has its own metrics."""
     port = free_port()
     bench = conftest.Bench(tmp_path_factory.mktemp("grafana"))
     bench.configure(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches by tables of flows: against Open vSwitch with the same flows and frames, and what hosts around one see."""
+"""Compares switches by flow tables with Open vSwitch, given the same flows and frames, and tests them with hosts."""
 
 import collections
 import contextlib
@@ -31,7 +31,7 @@ in_namespaces = pytest.mark.skipif(netns.unavailable() is not None, reason=f"{ne
 
 
 def random_match(generator):
-    """Any of the twelve fields, with those that it needs."""
+    """Returns a match on any of the twelve fields, with the fields that they require."""
     words = []
 
     def maybe(odds, *choices):
@@ -96,7 +96,8 @@ def random_actions(generator, kind):
 
 
 def random_flows(generator, count):
-    """No two of one priority; the more a flow says, the higher its priority, so that many of them decide."""
+    """Returns flows with different priorities. A flow with more fields has a higher priority, so that many flows
+    decide."""
     lines = []
     for number in range(count):
         words, kind = random_match(generator)
@@ -122,8 +123,8 @@ def random_frame(generator):
     def ip():
         options = {"options": b"\x01\x01\x01\x01"} if generator.random() < 0.2 else {}
         part = generator.choice(({}, {}, {}, {"flags": "DF"}, {"flags": "MF"}, {"flags": "MF", "frag": 3}, {"frag": 7}))
-        # Where a later fragment has room for a header of TCP or UDP, Open vSwitch 3.1 takes what stands there for one when
-        # it changes addresses, and changes the payload.
+        # Open vSwitch 3.1 changes the payload of a later fragment when it changes addresses, if the payload has room
+        # for a TCP or UDP header. The fragments are too short for that.
         body = generator.randbytes(7) if "frag" in part else transport()
         protocol = {"proto": generator.choice((47, 132, 17, 6, 1))} if isinstance(body, bytes) else {}
         ends = {"src": generator.choice(ADDRESSES), "dst": generator.choice(ADDRESSES)}
@@ -149,8 +150,8 @@ def random_frame(generator):
     if kind < 0.5:
         packet = packet / Dot1Q(vlan=generator.choice((0, 5, 7)), prio=generator.choice((0, 3)))
     elif kind < 0.55:
-        # Of a VLAN that no flow sets: Open vSwitch leaves a tag alone that is stripped and then set as it was, also if it
-        # is of another kind than those that are set.
+        # No flow sets this VLAN. Open vSwitch does not change a tag that is stripped and set again to the same value,
+        # even if its type differs.
         packet = packet / Dot1AD(vlan=9) / Dot1Q(vlan=7)
     elif kind < 0.6:
         packet = packet / Dot1Q(vlan=5) / Dot1Q(vlan=7)
@@ -162,7 +163,7 @@ def random_frame(generator):
 
 
 def switched(bench, flows, frames):
-    """What leaves by each port, of what came in by each."""
+    """Returns the outgoing frames by port. `frames` are the incoming frames by port."""
     (bench.folder / "flows").write_text(flows)
     ports = []
     for port, some in frames.items():
@@ -192,7 +193,7 @@ def test_open_vswitch_does_the_same(bench, seed):
 
 
 class Switch:
-    """Hosts' ports are 1 to 4, in their order."""
+    """Runs a switch whose ports 1 to 4 are those of the hosts, in order."""
 
     def __init__(self, bench, hosts, flows):
         self.bench = bench
@@ -214,7 +215,7 @@ def packets_by_line(router):
 @in_namespaces
 @pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping")
 def test_a_table_makes_hosts_reach_each_other(bench, network):  # noqa: F811
-    """What it says of them is so, also after a reload."""
+    """The table must decide which hosts reach each other, also after a reload."""
     flows = "arp actions=flood\n" + "".join(f"ip,nw_dst=10.0.0.{i} actions=output:{i}\n" for i in (1, 2, 3, 4))
     network.address()
     switch = Switch(bench, network, flows)
@@ -244,7 +245,7 @@ def test_a_table_makes_hosts_reach_each_other(bench, network):  # noqa: F811
 @in_namespaces
 @pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping")
 def test_addresses_and_ports_are_translated_both_ways(bench, network):  # noqa: F811
-    """h1 speaks to 10.0.0.100 port 80, which is h2's port 8080; the hosts' stacks check the checksums."""
+    """h1 connects to 10.0.0.100 port 80, which is port 8080 of h2. The hosts' stacks check the checksums."""
     network.address()
     h1, h2 = network.hosts["h1"], network.hosts["h2"]
     there, back = "mod_nw_dst:10.0.0.2", "mod_nw_src:10.0.0.100"
@@ -306,10 +307,11 @@ def test_tags_are_pushed_and_popped(bench, network):  # noqa: F811
 
 
 def test_a_reload_under_load_loses_nothing(bench):
-    """A thousand of three thousand flows and what they set change; by flows of either table each packet leaves."""
+    """A reload changes a thousand of three thousand flows and the fields that they set. Every packet must leave by a
+    flow of either table."""
 
     def some(first, count):
-        """Each matches a few of what comes, and sets what no other sets."""
+        """Returns flows that each match a few packets and set a unique address."""
         return "".join(
             f"priority={priority},udp,nw_dst={priority % 256}.0.0.0/255.0.{priority >> 8}.0"
             f" actions=mod_nw_src:192.0.{priority >> 8}.{priority & 255},output:2\n"
@@ -342,7 +344,7 @@ def test_a_reload_under_load_loses_nothing(bench):
 
 @pytest.mark.parametrize("engine", ["auto,max_delay=50", "scalar"])
 def test_it_is_configured_with_an_engine(bench, engine):
-    """How long a batch may wait or take is the engine's to know."""
+    """The engine knows its limits for the delay and size of a batch."""
     (bench.folder / "flows").write_text("actions=output:2\n")
     ports = [{"name": name, "device": "none", "sink": "count"} for name in ("a", "b")]
     bench.configure(ports, pipeline=f"  - gswitch: {json.dumps({'flows': 'flows', 'miss': 'punt', 'engine': engine})}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What two hosts see of a live router between them: everything that they would see of the kernel's own forwarding."""
+"""Tests a live router between two hosts. The hosts must observe the same behaviour as with the kernel's forwarding."""
 
 import pathlib
 import shutil
@@ -30,7 +30,7 @@ network = netns.fixture(Network, offloads=True)
 
 @pytest.fixture
 def router(bench, network, driver):
-    """It follows its host's routes. The way to h2 is narrow, which neither host knows."""
+    """Starts a router that follows its host's routes. The link to h2 has a small MTU, which neither host knows."""
     bench.configure(network.ports(driver, {"b": SMALL_MTU}), pipeline="  - ipv4: {follow: [kernel]}")
     with bench.start(command=network.router.command()) as router:
         network.address_twins()
@@ -44,7 +44,7 @@ def prefixes(router):
 
 @pytest.fixture
 def names(network):
-    """The names of the router and of h2, for h1. A namespace's own file is bound over the machine's."""
+    """Defines the names of the router and of h2 for h1. The namespace's own file replaces the machine's."""
     if not pathlib.Path("/etc/hosts").exists():
         pytest.skip("needs /etc/hosts")
     folder = pathlib.Path("/etc/netns") / network.h1.name
@@ -55,7 +55,7 @@ def names(network):
 
 
 def iperf3(network, h2, *arguments):
-    """What the server says of a transfer from h1 to h2, by this address of it."""
+    """Returns the server's report of a transfer from h1 to the address `h2`."""
     return transfer(network.h1, network.h2, h2, *arguments)
 
 
@@ -65,7 +65,8 @@ def test_what_hosts_see_of_it(network, router, names):
     hops = network.h1.run("traceroute", "-q", "1", "-w", "5", "h2", timeout=netns.PATIENCE).stdout.splitlines()
     assert [line.split()[1:3] for line in hops[1:]] == [["router", "(10.1.0.1)"], ["h2", "(10.2.0.2)"]], hops
 
-    assert iperf3(network, "10.2.0.2")["sum_received"]["bytes"] > 100_000  # its segments, of 1,500 bytes, became smaller on the way:
+    assert iperf3(network, "10.2.0.2")["sum_received"]["bytes"] > 100_000
+    # The segments of 1,500 bytes became smaller, because h1 has learned the MTU of the path.
     assert f"mtu {SMALL_MTU}" in network.h1.ip("route", "get", "10.2.0.2")
     datagrams = iperf3(network, "10.2.0.2", "-u", "-b", "5M", "-l", "1000")["sum"]
     assert datagrams["packets"] > 100 and datagrams["lost_packets"] == 0
@@ -81,14 +82,14 @@ def test_a_neighbour_that_goes_and_comes_with_another_mac(network, router):
     ping(network.h1, "10.2.0.2")
     first = router.wait_for("the neighbour", neighbour)
     assert first == network.h2.mac("eth0")
-    network.router.ip("neighbour", "flush", "dev", "twin-b")  # as if its time had come
+    network.router.ip("neighbour", "flush", "dev", "twin-b")  # as if it had expired
     router.wait_for("no neighbour", lambda: not neighbour())
     ping(network.h1, "10.2.0.2")
     assert router.wait_for("the neighbour", neighbour) == first
 
     network.h2.ip("link", "set", "eth0", "address", "02:00:00:00:be:ef")
     network.h2.ip("route", "replace", "default", "via", "10.2.0.1")
-    ping(network.h2, "10.2.0.1")  # tells the host; nobody else need say so
+    ping(network.h2, "10.2.0.1")  # makes the host learn the address without another announcement
     router.wait_for("the new MAC address", lambda: neighbour() == "02:00:00:00:be:ef")
     ping(network.h1, "10.2.0.2")
     router.stop()

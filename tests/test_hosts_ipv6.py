@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What two hosts see of a live router between them by IPv6, which knows IPv4 too: everything that they would see of the
-kernel's own forwarding, and addresses that they make themselves."""
+"""Tests a live router between two hosts with IPv6 and IPv4. The hosts must observe the same behaviour as with the
+kernel's forwarding. Hosts also configure their own addresses."""
 
 import json
 import shutil
@@ -31,7 +31,7 @@ RADVD = """interface twin-a {
 
 @pytest.fixture
 def router(bench, network, driver):
-    """It follows its host's routes. The way to h2 is narrow, which neither host knows."""
+    """Starts a router that follows its host's routes. The link to h2 has a small MTU, which neither host knows."""
     bench.configure(network.ports(driver, {"b": SMALL_MTU}), pipeline=BOTH)
     with bench.start(command=network.router.command()) as router:
         network.address_twins()
@@ -55,7 +55,8 @@ def test_what_hosts_see_of_it(network, router):
     hops = network.h1.run("traceroute", "-6", "-n", "-q", "1", "-w", "5", "fd00:2::2", timeout=netns.PATIENCE).stdout
     assert [line.split()[1] for line in hops.splitlines()[1:]] == ["fd00:1::1", "fd00:2::2"], hops
 
-    assert iperf3(network, "fd00:2::2")["sum_received"]["bytes"] > 100_000  # its segments, of 1,500 bytes, became smaller on the way:
+    assert iperf3(network, "fd00:2::2")["sum_received"]["bytes"] > 100_000
+    # The segments of 1,500 bytes became smaller, because h1 has learned the MTU of the path.
     assert f"mtu {SMALL_MTU}" in network.h1.ip("-6", "route", "get", "fd00:2::2")
     datagrams = iperf3(network, "fd00:2::2", "-u", "-b", "5M", "-l", "1000")["sum"]
     assert datagrams["packets"] > 100 and datagrams["lost_packets"] == 0
@@ -68,7 +69,7 @@ def test_what_hosts_see_of_it(network, router):
 
 
 def test_a_route_by_a_link_local_gateway(network, router):
-    """As routers tell each other's: the gateway is known on its port alone."""
+    """Routing protocols use such gateways. The gateway is known on its port only."""
     link_local = next(
         entry["local"]
         for entry in json.loads(network.h2.ip("-j", "-6", "address", "show", "dev", "eth0"))[0]["addr_info"]
@@ -92,7 +93,7 @@ def test_a_route_by_a_link_local_gateway(network, router):
 
 @pytest.mark.skipif(shutil.which("radvd") is None, reason="needs radvd")
 def test_a_host_that_makes_its_own_address(network, router, tmp_path):
-    """SLAAC (RFC 4862): radvd on the twin tells the prefix, and that the router is one."""
+    """SLAAC (RFC 4862): radvd on the twin announces the prefix and the router."""
     network.h1.ip("-6", "address", "flush", "dev", "eth0", "scope", "global")
     network.h1.ip("-6", "route", "flush", "default")
     (tmp_path / "radvd.conf").write_text(RADVD)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A router that has nothing to do leaves its core to others, and one that is flooded shares it."""
+"""Tests that an idle router leaves its core to other processes, and that a flooded router shares its core."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def worker(router):
 @pytest.mark.skipif(SANITIZED, reason="a sanitizer's own work is more than that")
 @pytest.mark.parametrize("driver", [*DEVICES, "net_ring"])
 def test_a_router_with_nothing_to_do_takes_a_twentieth_of_a_core_at_most(bench, network, driver):
-    """Where the driver has an interrupt, and where it has none (a ring)."""
+    """The test covers drivers with an interrupt and a driver without one (a ring)."""
     silent = [{"name": name, "device": f"net_ring{name}", "sink": None} for name in ("a", "b")]
     bench.configure(silent if driver == "net_ring" else network.ports(driver), ROUTES, network.neighbours)
     with bench.start(command=network.router.command()) as router:
@@ -64,7 +64,7 @@ def test_no_worker_sleeps_if_it_must_not(bench, network):
 
 
 def write_flood(folder, mac):
-    """Frames for the router as fast as a core makes them: another router, which has no other way for all its traffic."""
+    """Writes the configuration of another router, which sends frames to the router as fast as a core generates them."""
     (folder / "routes.txt").write_text("0.0.0.0/0 via 10.1.0.1 dev out\n")
     (folder / "neighbours.txt").write_text(f"10.1.0.1 dev out lladdr {mac}\n")
     ports = [
@@ -84,14 +84,14 @@ def flood(network, tmp_path_factory):
 
 
 def cpu_seconds(process):
-    """User and system time, proc(5)."""
+    """Returns user and system time, proc(5)."""
     with open(f"/proc/{process.pid}/stat") as stat:
         fields = stat.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_a_flooded_router_shares_its_core(bench, network, flood):
-    """Whoever computes on the router's core goes on, and so does the router; no packet is lost without being counted."""
+    """Another process on the router's core and the router must both continue. Every lost packet must be counted."""
     core = min(os.sched_getaffinity(0))
     bench.configure(network.ports("net_af_packet"), ROUTES + EVERYWHERE, network.neighbours)
     compute = [sys.executable, "-c", f"import os; os.sched_setaffinity(0, [{core}])\nwhile True: pass"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated IPv6 traffic through the router, and `penumbra verify`, which must find it right, and each mistake in it."""
+"""Tests generated IPv6 traffic through the router with `penumbra verify`, which must accept correct output and find
+each fault."""
 
 import ipaddress
 import json
@@ -36,7 +37,7 @@ fe80::1 dev dmz lladdr 02:cc:00:00:00:01
 2001:db8:3::7 dev lan lladdr 02:aa:00:00:00:07
 192.0.2.7 dev wan lladdr 02:dd:00:00:00:07
 """
-#: What is sent to: each route, a known neighbour, the router's own addresses, and where no route leads.
+#: The traffic goes to each route, a known neighbour, the router's own addresses, and an address without route.
 DESTINATIONS = ROUTES + "2001:db8:3::7 dev lan\n2001:db8:7::/127 dev wan\n3000::/4 dev wan\n"
 STAGE = "  - ipv6: {{routes: routes.txt, neighbours: neighbours.txt, lookup: {}}}"
 PIPELINE = STAGE.format("trie")
@@ -54,7 +55,8 @@ def generate(file, *arguments):
 
 
 def generate_ipv6(folder):
-    """Packets to all of DESTINATIONS for one port, flows of many packets for another, odd ones among all."""
+    """Generates packets to all of DESTINATIONS for one port and flows of many packets for another port, both with odd
+    packets."""
     (folder / "destinations.txt").write_text(DESTINATIONS)
     to_prefixes = ("--dst", "prefixes", "--routes", folder / "destinations.txt")
     generate(folder / "wan.pcap", "-6", "--packets", "10k", "--odd", 25, *to_prefixes)
@@ -62,13 +64,13 @@ def generate_ipv6(folder):
 
 
 def verify(bench):
-    """Its exit code, and what it says."""
+    """Returns the exit code and the findings of `penumbra verify`."""
     done = penumbra("verify", bench.config, "-j")
     return done.returncode, json.loads(done.stdout)
 
 
 def reasons_of(summary):
-    """Packets by reason: reasons of one name may be drops of one function and punts of another."""
+    """Returns packets by reason. A reason may be a drop of one function and a punt of another."""
     packets = {}
     for (_, reason), count in summary.reasons.items():
         packets[reason] = packets.get(reason, 0) + count
@@ -76,7 +78,7 @@ def reasons_of(summary):
 
 
 def check(bench):
-    """Runs the router; verify agrees with what it sent, and with why it did not send the rest."""
+    """Runs the router and asserts that `verify` agrees with the sent packets and with the reasons for all others."""
     summary = bench.run()
     code, findings = verify(bench)
     assert code == 0, (findings["differences"], findings["examples"])
@@ -86,12 +88,12 @@ def check(bench):
     return findings
 
 
-# --- gen traffic ------------------------------------------------------------------------------------------------------
+# The following tests run `penumbra gen traffic`.
 
 
 @pytest.mark.parametrize("size", ["62", "68", "1514", "imix"])
 def test_generated_packets_are_those_that_scapy_makes(tmp_path, size):
-    """Lengths and checksums among it, which scapy works out anew."""
+    """The lengths and checksums must equal those that scapy computes."""
     generate(tmp_path / "a.pcap", "-6", "--packets", 500, "--size", size)
     frames = [frame.data for frame in read_capture(tmp_path / "a.pcap").frames]
     assert {len(frame) for frame in frames} == ({62, 590, 1514} if size == "imix" else {int(size)})
@@ -139,7 +141,7 @@ def test_a_synthetic_source_has_the_same_frames(bench):
     assert [frame[14:] for frame in bench.outputs()["wan"]] == generated
 
 
-# --- verify -----------------------------------------------------------------------------------------------------------
+# The following tests run `penumbra verify`.
 
 
 def engines():
@@ -161,7 +163,7 @@ def test_every_structure_on_every_engine(bench, lookup):
 
 @pytest.mark.parametrize("order", ["ipv4 first", "ipv6 first"])
 def test_both_families_in_one_pipeline(bench, order):
-    """Each function leaves the other's packets alone, whichever is first."""
+    """Each function must ignore packets of the other family, in either order."""
     generate_ipv6(bench.folder)
     (bench.folder / "routes4.txt").write_text("0.0.0.0/1 via 192.0.2.7 dev wan\nblackhole 8.0.0.0/8\n")
     generate(bench.folder / "dmz.pcap", "--packets", "10k", "--odd", 20)
@@ -177,13 +179,13 @@ def test_both_families_in_one_pipeline(bench, order):
 
 
 def test_verify_finds_a_fault(bench):
-    """A byte, a MAC address, a place, a packet too few, one too many, an order, a flow torn apart."""
+    """The faults are: a byte, a MAC address, a place, a missing packet, an extra packet, an order, a split flow."""
     generate_ipv6(bench.folder)
     bench.configure(PORTS, ROUTES, NEIGHBOURS, pipeline=PIPELINE, workers=2)
     check(bench)
     lan, core = (read_capture(bench.folder / f"{port}.out.pcap").frames for port in ("lan", "core"))
 
-    # Two packets of a flow that has two ways.
+    # The two packets belong to a flow with two next hops.
     places = {}
     for place, frame in enumerate(lan):
         places.setdefault(frame.data[14:18] + frame.data[20:21] + frame.data[22:58], []).append(place)
@@ -200,7 +202,7 @@ def test_verify_finds_a_fault(bench):
     swapped = lan.copy()
     swapped[first], swapped[second] = swapped[second], swapped[first]
     torn_off = lan[second]._replace(data=bytes.fromhex("02bb00000002020000000004") + lan[second].data[12:])
-    faults = {  # what is spoilt: (lan's capture, core's, the difference that must be found)
+    faults = {  # fault: (lan's capture, core's capture, the difference that must be found)
         "a payload": (changed(-1), core, "unexpected"),
         "a hop limit": (changed(21), core, "unexpected"),
         "a flow label": (changed(16), core, "unexpected"),

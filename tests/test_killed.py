@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals, whenever they come: a run ends in order, and every packet is accounted for."""
+"""Tests signals at any time: a run must end in order, and every packet must be counted."""
 
 import random
 import signal
@@ -15,7 +15,7 @@ from oracle.compare import flow_of
 
 
 def by_flow(sent):
-    """Of pairs of a port and a frame: by port and flow, the frames in their order."""
+    """Returns the frames by port and flow, in order. `sent` has pairs of a port and a frame."""
     flows = defaultdict(list)
     for port, frame in sent:
         flows[port, flow_of(frame)].append(frame)
@@ -23,9 +23,10 @@ def by_flow(sent):
 
 
 def run_and_kill(bench, frames, *, rate, workers, delay, signal_number):
-    """Runs the router on the frames in an endless loop and kills it. Conservation is exact (Summary sees to it), and the
-    counters and the captures are what the oracle says of the packets received: with one worker these are the first so
-    many of the loop, with several each has received the first so many of its own flows."""
+    """Runs the router on an endless loop of the frames and kills it. The counters and captures must equal the oracle's
+    results for the received packets. Summary checks the conservation of packets.
+
+    One worker has received a prefix of the loop. Each of several workers has received a prefix of its own flows."""
     device = f"pcap:in.pcap,loop{rate}"
     bench.configure([{**PORTS[0], "device": device}, *PORTS[1:]], ONE_WAY_ROUTES, NEIGHBOURS, workers=workers)
     write_pcap(bench.folder / "in.pcap", frames_of(frames))
@@ -33,7 +34,7 @@ def run_and_kill(bench, frames, *, rate, workers, delay, signal_number):
         router.wait_for_packets()
         time.sleep(delay)
         summary = router.finish(signal_number)
-    outputs = bench.outputs()  # each is a whole capture
+    outputs = bench.outputs()  # each is a complete capture
     assert {port: len(sent) for port, sent in outputs.items()} == summary.sent_by_port
     oracle = bench.oracle()
     judged = [oracle.judge(frame, "wan") for frame in frames]
@@ -55,7 +56,7 @@ def run_and_kill(bench, frames, *, rate, workers, delay, signal_number):
 
 @pytest.mark.parametrize("attempt", range(8))
 def test_killed_in_the_middle(bench, attempt):
-    """Whenever the signal comes, while packets are sent, dropped and punted: the run ends in order."""
+    """The signal may arrive at any time while packets are sent, dropped and punted. The run must end in order."""
     routes = bench.folder / "destinations.txt"
     routes.write_text(ONE_WAY_ROUTES)
     made = conftest.penumbra(
@@ -79,7 +80,7 @@ def test_killed_in_the_middle(bench, attempt):
 
 
 def test_killed_in_the_middle_of_real_captures(bench, corpus):
-    """Every packet of every capture, and again from the first, until the signal comes."""
+    """The source repeats every packet of every capture until the signal arrives."""
     frames = corpus.frames()
     summary = run_and_kill(bench, frames, rate="", workers=1, delay=0.01, signal_number=signal.SIGINT)
     assert summary.sent > 0 and summary.dropped > 0 and summary.punted > 0
@@ -87,7 +88,7 @@ def test_killed_in_the_middle_of_real_captures(bench, corpus):
 
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 def test_killed_while_starting(bench, signal_number):
-    """Once its control socket is there, a run that has not begun ends like any other; it leaves no socket behind."""
+    """As soon as the control socket exists, a starting run must end like any other run and leave no socket."""
     bench.configure([{**PORTS[0], "device": "pcap:in.pcap,loop"}, *PORTS[1:]], DEFAULT_ROUTE, NEIGHBOURS)
     write_pcap(bench.folder / "in.pcap", frames_of(sample_frames()))
     for delay in (0.0, 0.005, 0.01, 0.03, 0.1, 0.2):
@@ -100,7 +101,7 @@ def test_killed_while_starting(bench, signal_number):
 
 
 def test_more_signals_change_nothing(bench):
-    """Neither while it drains nor while it prints its summary."""
+    """Further signals must be ignored while the router drains and while it prints its summary."""
     bench.configure([{**PORTS[0], "device": "pcap:in.pcap,loop"}, *PORTS[1:]], DEFAULT_ROUTE, NEIGHBOURS)
     write_pcap(bench.folder / "in.pcap", frames_of(sample_frames()))
     with bench.start() as router:

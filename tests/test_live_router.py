@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page docs/live-router.md: what a newcomer pastes works."""
+"""Tests that the commands of docs/live-router.md work for a newcomer."""
 
 import os
 import re

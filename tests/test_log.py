@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a router writes to standard error: what it is when it has started, and every event with its time."""
+"""Tests the router's log on standard error: its description at the start, and every event with its time."""
 
 import os
 import re
@@ -20,7 +20,7 @@ TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d "
 
 
 def lines_of(text):
-    """Without their times, which each of them has."""
+    """Returns the lines without their times. Every line must have a time."""
     lines = text.splitlines()
     assert all(re.match(TIME, line) for line in lines), text
     return [re.sub(TIME, "", line) for line in lines]

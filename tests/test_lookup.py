@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`penumbra lookup` against the oracle, in generated and real tables."""
+"""Compares `penumbra lookup` with the oracle, in generated and real tables."""
 
 import gzip
 import ipaddress
@@ -15,12 +15,12 @@ from oracle.routes import LongestPrefixMatch, NextHop, Route, address, dotted, p
 
 
 def sixfold(value):
-    """As RFC 5952 wants it."""
+    """Returns the address in the format of RFC 5952."""
     return str(ipaddress.IPv6Address(value))
 
 
 def in_words(route, name=dotted):
-    """A unicast route as `lookup` prints it behind its prefix."""
+    """Returns a unicast route in the format that `lookup` prints after its prefix."""
     hops = [(f"via {name(h.gateway)} " if h.gateway is not None else "") + f"dev {h.port}" for h in route.next_hops]
     if len(hops) == 1:
         return hops[0]
@@ -35,7 +35,8 @@ def expected_lookup(table, destination, name):
 
 
 def probes(routes, count, bits):
-    """Of some prefixes the first, last, random and neighbouring addresses; the address space's ends; and others."""
+    """Returns the first, last, random and adjacent addresses of some prefixes, the ends of the address space, and
+    others."""
     generator = random.Random(2)
     found = {0, 1, 2**bits - 1, 2 ** (bits - 1), 2 ** (bits - 1) - 1}
     for route in generator.sample(routes, min(count, len(routes))):
@@ -64,7 +65,7 @@ def check_lookup(file, routes, count, *arguments, bits=32):
 
 @pytest.mark.parametrize("arguments", [[], ["--engine", "scalar"], ["--engine", "auto"]])
 def test_lookup_in_a_generated_table(tmp_path, arguments):
-    """Made by `gen`, read by the oracle's own parser: multipath, blackholes and all lengths occur."""
+    """The oracle's own parser reads the table of `gen`. The table has multipath routes, blackholes and all lengths."""
     file = tmp_path / "routes.txt"
     done = penumbra("gen", "routes", "--count", "50k", "--ports", "4", "--seed", "5", "-o", file)
     assert done.returncode == 0, done.stderr
@@ -167,7 +168,7 @@ def test_lookup_of_what_is_no_address(tmp_path):
 
 
 def test_lookup_answers_at_once(tmp_path):
-    """A person or a script at the other end of a pipe asks, reads, and asks again."""
+    """A user or script at the other end of a pipe asks a question and reads the answer before the next question."""
     file = tmp_path / "routes.txt"
     file.write_text("10.0.0.0/8 dev lan\n")
     with subprocess.Popen(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever structure a table is looked up in (`lookup:`), each packet goes the same way: in generated and real tables."""
+"""Tests that every look-up structure (`lookup:`) forwards each packet in the same way, in generated and real tables."""
 
 import collections
 import ipaddress
@@ -22,7 +22,7 @@ def ports_with(source):
 
 
 def run_each(bench, function, lookups):
-    """What leaves each port, by structure, and what `show routes --memory` says of that."""
+    """Returns the outgoing packets of each port by structure, and the output of `show routes --memory`."""
     outputs = {}
     for lookup, structures in lookups.items():
         files = "routes: table.txt, neighbours: stations.txt"
@@ -56,7 +56,7 @@ def test_ipv4_packets(bench):
 
 
 def test_ipv6_packets(bench, data):
-    """The port that each packet leaves by is the one of the longest prefix."""
+    """Each packet must leave by the port of the longest prefix."""
     generator = random.Random(6)
     lines = (data / "fib" / "v6_rv_20210117_as53828.txt").read_text().splitlines()
     routes = []

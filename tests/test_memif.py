@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two routers joined by shared memory: net_memif, which needs neither root nor a network."""
+"""Tests two routers that are connected by shared memory: net_memif, which needs neither root nor a network."""
 
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
@@ -12,7 +12,7 @@ NEIGHBOURS = "192.0.2.1 dev out lladdr 02:aa:00:00:00:0{}\n"
 
 
 def router(folder, name, source, out, number):
-    """A router that sends whatever comes in at `source` to `out`."""
+    """Returns a router that sends all packets from `source` to `out`."""
     (folder / name).mkdir()
     bench = conftest.Bench(folder / name)
     bench.configure([{"name": "in", **source}, {"name": "out", **out}], ROUTES, NEIGHBOURS.format(number))
@@ -26,7 +26,7 @@ FRAMES = [
 
 
 def two_routers(folder, rate, sink):
-    """A router that sends FRAMES over and over to another one, which sends them to a sink."""
+    """Returns two routers. The first sends FRAMES repeatedly to the second, which sends them to a sink."""
     memif = f"socket={folder}/memif.sock,socket-abstract=no"
     one = router(
         *(folder, "one", {"device": f"pcap:../in.pcap,loop{rate}", "sink": "count"}),
@@ -45,7 +45,7 @@ def test_two_routers_joined_by_memif(tmp_path):
     with one.start() as first, two.start() as second:
         second.wait_for_packets("in", 1000)
         last, end = second.stop(), first.stop()
-    # Before the second router is there and after it has gone, the first one's port takes nothing.
+    # The first router's port sends nothing before the second router starts and after it ends.
     assert end.reasons.keys() <= {("drop", "tx_full")} and end.sent_by_port["out"] >= last.received >= 1000
     assert last.sent == last.received
     between = [one.oracle().judge(frame, "in")[0].frame for frame in FRAMES]
@@ -54,7 +54,7 @@ def test_two_routers_joined_by_memif(tmp_path):
 
 
 def test_peers_come_and_go_in_mid_traffic(tmp_path):
-    """The driver gives the shared memory up at once when a peer goes: no worker may be in it then."""
+    """The driver unmaps the shared memory as soon as a peer ends. No worker may use it at that time."""
     one, two = two_routers(tmp_path, "", "count")
     with one.start() as first:
         for turn in range(4):

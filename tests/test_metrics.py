@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics over HTTP: strictly parsed, and the same numbers as `show`."""
+"""Tests metrics over HTTP: they must parse strictly and have the same numbers as `show`."""
 
 import contextlib
 import http.client
@@ -42,13 +42,14 @@ def get(port, path="/metrics", host="127.0.0.1"):
 
 
 def scrape(port):
-    """Every sample by name and labels; none twice, none of a family that is not described."""
+    """Returns every sample by name and labels. Asserts that no sample is duplicate and that every family is
+    described."""
     status, kind, text = get(port)
     assert status == 200 and kind.startswith("text/plain")
     samples = {}
     for family in text_string_to_metric_families(text):
         if not family.name.startswith("penumbra_"):
-            continue  # the HTTP server's own
+            continue  # metrics of the HTTP server
         assert family.type in ("counter", "gauge") and family.documentation
         for sample in family.samples:
             assert re.fullmatch("[a-z_]+", sample.name)
@@ -65,7 +66,7 @@ def configure(bench, ports, listen, **options):
 
 
 def test_metrics_are_what_show_says(bench):
-    """A source that is drained and a router that waits: nothing changes any more."""
+    """The source has ended and the router waits, so that the counters no longer change."""
     port = free_port()
     configure(bench, [*PORTS, {"name": "idle", "device": "synth:rate=1"}], f"127.0.0.1:{port}", workers=2)
     write_pcap(bench.folder / "in.pcap", frames_of(some_frames(COUNT)))
@@ -116,7 +117,7 @@ def test_metrics_are_what_show_says(bench):
 
 
 def test_scraped_under_load_by_several(bench):
-    """Counters only grow, no packet is lost by it, and the end is in order."""
+    """Counters must only grow, no packet may be lost by scraping, and the run must end in order."""
     port = free_port()
     configure(bench, LIVE, f"127.0.0.1:{port}")
     with bench.start() as router:
@@ -131,7 +132,7 @@ def test_scraped_under_load_by_several(bench):
                     assert before.keys() == after.keys()
                     assert all(after[key] >= value for key, value in before.items() if key[0].endswith("_total"))
                     before = after
-            except Exception as failure:  # told below, in the test's own thread
+            except Exception as failure:  # reported below, in the test's own thread
                 failures.append(failure)
 
         threads = [threading.Thread(target=ask) for _ in range(3)]
@@ -167,7 +168,7 @@ UNFINISHED = [b"", b"GET", b"GET /metrics HTTP/1.1\r\nHost: x\r\n", b"POST /metr
 
 
 def test_clients_that_never_end_their_request(bench):
-    """A scrape does not wait for them: the bound is on a hang, as each of them may stay for 10 s."""
+    """A scrape must not wait for such clients. Each of them may stay for 10 s, so that the bound detects a hang."""
     port = free_port()
     configure(bench, LIVE, f"127.0.0.1:{port}")
     with bench.start() as router, contextlib.ExitStack() as stack:

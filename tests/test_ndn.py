@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interests from a capture, through the forwarder, against an oracle that keeps names as lists of their components."""
+"""Tests Interests from a capture against an oracle that stores names as lists of components."""
 
 import json
 import random
@@ -28,7 +28,7 @@ FACES = [
     {"name": "six", "port": "dmz", "remote": "udp6://[2001:db8:2::7]", "mac": "02:00:00:00:00:dd"},
     {"name": "link", "port": "lan", "remote": "ether://[02:00:00:00:00:ee]"},
 ]
-#: How Interests come: by the faces of wan.
+#: Interests arrive by these faces of wan.
 ARRIVALS = {
     "ether": lambda packet: Ether(dst=PORT_MAC, src="02:00:00:00:00:aa", type=0x8624) / packet,
     "group": lambda packet: Ether(dst="01:00:5e:00:17:aa", src="02:00:00:00:00:99", type=0x8624) / packet,
@@ -50,7 +50,7 @@ def configure(bench, routes):
 
 
 def any_name(generator, most):
-    """Out of few components, so that names share prefixes."""
+    """Returns a name of few different components, so that names share prefixes."""
     return [
         Component.from_bytes(generator.choice([b"", b"a", b"b", b"\0", b"long" * 30]), generator.choice([8, 8, 8, 32]))
         for _ in range(generator.randrange(1, most + 1))
@@ -58,7 +58,7 @@ def any_name(generator, most):
 
 
 def uri(name):
-    """Written here by itself: every byte escaped."""
+    """Returns the URI of a name with every byte escaped, independently of python-ndn."""
     parts = []
     for component in name:
         value = bytes(Component.get_value(component))
@@ -68,7 +68,8 @@ def uri(name):
 
 
 def unframed(frame):
-    """The face that a frame is for by its addresses and ports, and its NDN packet. Checksums have to be right."""
+    """Returns the face that a frame belongs to by its addresses and ports, and its NDN packet. Asserts correct
+    checksums."""
     packet = Ether(frame)
     for face in FACES:
         if face["remote"].startswith("ether") and face["remote"][9:26] == packet.dst and packet.type == 0x8624:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python-ndn's consumers and producers on two hosts, with a live forwarder between them."""
+"""Tests python-ndn's consumers and producers on two hosts, with a live forwarder between them."""
 
 import json
 import pathlib
@@ -28,7 +28,7 @@ ETHERTYPE = b"\x86\x24"
 
 @pytest.fixture
 def start(bench, network):
-    """Starts a forwarder with these faces and routes; ARP is its host's to answer."""
+    """Starts a forwarder with these faces and routes. The router's host answers ARP."""
 
     def go(faces, routes, driver="net_af_packet"):  # noqa: F811
         (bench.folder / "names.txt").write_text(routes)
@@ -109,7 +109,7 @@ def lp(packet, token):
 
 
 def test_faces_over_ethernet(network, start):
-    """A station on a, the group on b; their packets are made and read by python-ndn."""
+    """A station is on a and the group on b. python-ndn encodes and decodes their packets."""
     h1, h2 = network.h1.mac("eth0"), network.h2.mac("eth0")
     faces = [
         {"name": "station", "port": "a", "remote": f"ether://[{h1}]"},
@@ -120,7 +120,7 @@ def test_faces_over_ethernet(network, start):
         mac1, mac2 = (bytes.fromhex(mac.replace(":", "")) for mac in (h1, h2))
 
         def heard(raw):
-            """The next NDN packet, with the addresses of its frame."""
+            """Returns the next NDN packet, with the addresses of its frame."""
             raw.settimeout(conftest.PATIENCE)
             while True:
                 frame = raw.recv(65536)

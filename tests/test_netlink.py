@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The router's routes follow a kernel's: whatever is done to it, both say the same a moment later."""
+"""Tests that the router follows the routes of a kernel: after any change both agree a moment later."""
 
 import contextlib
 import ipaddress
@@ -35,7 +35,8 @@ def kernel():
 
 @pytest.fixture
 def start(bench, kernel):
-    """Starts a router that follows the kernel, with more keys if wanted. It ends as it should, its packets all told of."""
+    """Starts a router that follows the kernel, with optional further keys. Asserts that it ends in order and counts all
+    packets."""
     with contextlib.ExitStack() as running:
         routers = []
 
@@ -56,7 +57,7 @@ def start(bench, kernel):
 
 
 def agree(router, kernel, *tables):
-    """Waits until both say the same; one route of each prefix counts."""
+    """Waits until both have the same routes and one route of each prefix is active."""
     seen = {}
 
     def same():
@@ -74,7 +75,7 @@ def agree(router, kernel, *tables):
 
 
 def in_order(families):
-    """By metric; those of one metric stay in their order."""
+    """Sorts routes by metric. Routes of one metric keep their order."""
     return [{prefix: sorted(rows, key=lambda row: row[0]) for prefix, rows in table.items()} for table in families]
 
 
@@ -100,7 +101,7 @@ def test_what_is_there_at_the_start_and_what_comes_after(start, kernel):
 
 
 def commands(count, seed):
-    """Commands for `ip` on few prefixes, of every kind; some of them fail."""
+    """Yields commands of every kind for `ip` on few prefixes. Some commands fail."""
     generator = random.Random(seed)
     gateways = ["192.0.2.9", "192.0.2.10", "10.0.5.5", "172.16.0.2"]
 
@@ -227,7 +228,7 @@ def test_neighbours_and_their_states(start, kernel):
     kernel.batch([add.format(4, 44, "permanent"), "neigh delete 192.0.2.6 dev wan0"])
     router.wait_for("another MAC address", lambda: known()["192.0.2.4"][0] == "02:00:00:00:00:2c")
     router.wait_for("one less", lambda: adjacencies() == {"192.0.2.4/32", "192.0.2.5/32"})
-    # One that nobody answers for: it is asked about without any traffic of the host's, and forgotten.
+    # A neighbour without a host is probed without any traffic of the host, and then removed.
     kernel.batch([add.format(7, 7, "stale")])
     router.wait_for("a probe", lambda: known().get("192.0.2.7", ("", ""))[1] in ("DELAY", "PROBE", "FAILED"))
     router.wait_for("its end", lambda: "192.0.2.7/32" not in adjacencies())
@@ -296,7 +297,7 @@ def test_a_hundred_thousand_routes_and_the_way_to_each(start, kernel):
         ("follow: [kernal]", "3:19: nothing to follow is called 'kernal'; did you mean 'kernel'?"),
         ("follow: []", "3:18: expected at least one source"),
         ("follow: kernel", "3:18: expected a list"),
-        ("follow: [kernel, kernel]", "3:27: it stands there already"),
+        ("follow: [kernel, kernel]", "3:27: it is there already"),
         ("table: main", "3:17: 'table' says which"),
         ("follow: [kernel], table: nonesuch", "there is no routing table 'nonesuch'"),
         ("follow: [kernel], table: 0", "there is no table 0"),

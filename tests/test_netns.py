@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The router on DPDK's drivers between two hosts in network namespaces: what hosts see of it, and the oracle's view."""
+"""Tests the router on DPDK's drivers between two hosts in network namespaces, with the hosts and with the oracle."""
 
 import random
 import shutil
@@ -19,7 +19,7 @@ from oracle.compare import compare, expect
 pytestmark = pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
 
 ROUTES = "10.1.0.0/24 dev a\n10.2.0.0/24 dev b\n"
-SENT = "198.51.100.0/24 via 10.2.0.2 dev b\n"  # what the tests send besides ping
+SENT = "198.51.100.0/24 via 10.2.0.2 dev b\n"  # destination of packets that the tests send besides ping
 
 
 def af_xdp_unavailable():
@@ -39,7 +39,7 @@ DEVICES = [
 
 
 class Network:
-    """Host h1 - a, router, b - host h2."""
+    """Builds the network: host h1 - a, router, b - host h2."""
 
     def __init__(self, queues=1, offloads=False):
         self.namespaces = [netns.Namespace(name) for name in ("h1", "r", "h2")]
@@ -84,7 +84,7 @@ def network(request):
 
 
 def start(bench, network, driver, workers=1, ring=8192, **keys):
-    """Rings that hold all that a test sends, should the workers have no core for a while."""
+    """Starts the router with rings that hold all packets of a test, in case the workers have no core for a while."""
     options = f",framecnt={ring}" if driver == "net_af_packet" else ""
     bench.configure(network.ports(driver, options, **keys), ROUTES + SENT, network.neighbours, workers=workers)
     return bench.start(command=network.router.command())
@@ -99,7 +99,7 @@ def test_ping_through_the_router(bench, network, driver):
         assert "ttl=63" in ping.stdout
         back = network.h2.run("ping", "-c", "5", "-i", "0.01", "-W", "2", "-s", "1400", "10.1.0.2", check=False)
         assert netns.has_answers(back.stdout, 5), back.stdout
-        # As traceroute does it; answers are for a later version.
+        # The pings resemble traceroute. The test does not check answers.
         network.h1.run("ping", "-c", "3", "-i", "0.01", "-W", "1", "-t", "1", "10.2.0.2", check=False)
         network.h1.run("ping", "-c", "2", "-i", "0.01", "-W", "1", "10.1.0.1", check=False)
         network.h1.run("ping", "-c", "1", "-W", "1", "10.2.0.77", check=False)
@@ -110,7 +110,7 @@ def test_ping_through_the_router(bench, network, driver):
 
 
 def mixed_frames(network, count, flows):
-    """UDP of several flows, and now and then something that the router does not forward."""
+    """Returns UDP packets of several flows, and some packets that the router does not forward."""
     generator = random.Random(5)
     ether = Ether(dst=network.macs["a"], src=network.macs["h1"])
     good = [
@@ -201,7 +201,7 @@ def test_two_queues_keep_the_order_of_flows(bench, network):
 
 @pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}")
 def test_tap(bench, network):
-    """DPDK's TAP ports: what the host sends into one comes out of the other."""
+    """DPDK's TAP ports forward packets that the host sends into one of them to the other."""
     ports = [
         {
             "name": name,
@@ -234,7 +234,8 @@ def test_tap(bench, network):
 
 
 def test_what_ip_prints_is_a_route_file_and_a_neighbour_file(tmp_path):
-    """Multipath over several lines, metrics of the host, a link that is down, IPv6 neighbours, statistics."""
+    """The output has multipath routes over several lines, metrics of the host, a link that is down, IPv6 neighbours,
+    and statistics."""
     host, peer = netns.Namespace("host"), netns.Namespace("peer")
     try:
         netns.veth(host, "wan", peer, "eth0")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An operator's hour: from a router without ports to one with ports, an access list and a flow exporter, while packets flow;
-then the program is killed, and started again it is the same router."""
+"""Tests an hour of an operator. A router without ports gets ports, an access list and a flow exporter, while packets
+flow. Then the program is killed, and the restarted program must be the same router."""
 
 import re
 import shutil
@@ -18,13 +18,14 @@ pytestmark = [
     pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
     pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping"),
 ]
-#: What the package installs, with a control socket of its own.
+#: The configuration that the package installs, with a separate control socket.
 EMPTY = (conftest.ROOT / "packaging" / "router.yaml").read_text() + "control: {socket: ctl}\n"
 PINGS = 200
 
 
 class Hour:
-    """Hosts h1, h2 and h3 on wires w1, w2 and w3 of a machine, and the operator who configures its router."""
+    """Builds hosts h1, h2 and h3 on wires w1, w2 and w3 of a machine, and runs the operator's commands on its
+    router."""
 
     def __init__(self, folder, program):
         self.folder, self.program = folder, program
@@ -55,7 +56,7 @@ class Hour:
         return conftest.RunningRouter(self.config, command=self.machine.command(), program=self.program)
 
     def do(self, *words):
-        """A command to the router, which must succeed; what it prints."""
+        """Runs a command that must succeed. Returns its output."""
         command = self.machine.command(str(self.program), *words, "--socket", str(self.folder / "ctl"))
         done = subprocess.run(command, capture_output=True, text=True, timeout=conftest.PATIENCE, check=False)
         conftest.check_sanitizers(done.stderr)
@@ -67,12 +68,13 @@ class Hour:
 
 
 def port(net, driver="net_af_packet"):
-    """An entry of `port add`."""
+    """Returns an entry of `port add`."""
     return f"p{net} device {driver}{net},iface=w{net} twin true addresses 10.{net}.0.1/24"
 
 
 def program_of_package(folder):
-    """The program of the Debian package, if one was built since the program was; else the build's."""
+    """Returns the program of the Debian package if the package is newer than the build's program, else the build's
+    program."""
     packages = sorted((conftest.ROOT / "build" / "deb").glob("*.deb"), key=lambda package: package.stat().st_mtime)
     if not packages or packages[-1].stat().st_mtime < conftest.PROGRAM.stat().st_mtime or conftest.SANITIZED:
         return conftest.PROGRAM
@@ -88,16 +90,16 @@ def hour(tmp_path):
 
 
 def state(router):
-    """What makes the router the same: ports with their twins, the access list, the routes."""
+    """Returns the state to compare: ports with their twins, the access list, the routes."""
     ports = [(row["name"], row["device"], row["mtu"], row["twin"]) for row in router.show("ports")]
     rules = [row["entry"] for row in router.show("acl")["acl"]]
-    neighbours = {f"10.{net}.0.2/32" for net in (1, 2, 3)}  # come with traffic
+    neighbours = {f"10.{net}.0.2/32" for net in (1, 2, 3)}  # depend on traffic
     routes = {route["prefix"] for route in router.show("routes", "all")["ipv4"]["routes"]} - neighbours
     return ports, rules, routes
 
 
 def test_ports_of_either_driver_come_again(hour):
-    """On the same interface, with another driver too: what a device has bound goes with its port."""
+    """A new port uses the same interface, also with another driver, because removing a port releases its device."""
     with hour.start() as router:
         hour.do("port", "add", port(2))
         for driver in ("net_af_xdp", "net_af_xdp", "net_af_packet", "net_af_xdp"):
@@ -108,7 +110,7 @@ def test_ports_of_either_driver_come_again(hour):
 
 
 def test_a_port_that_cannot_come_back_is_reported(hour):
-    """All else of the change is taken back."""
+    """Everything else of the change is undone."""
     with hour.start() as router:
         hour.do("port", "add", port(1))
         hour.do("port", "add", port(2))
@@ -124,7 +126,7 @@ def test_a_port_that_cannot_come_back_is_reported(hour):
 
 
 def test_memory_of_ports_that_are_gone_comes_back(hour):
-    """A port takes some tens of MiB of the 1 GiB that there is without huge pages."""
+    """A port takes some tens of MiB of the 1 GiB that is available without huge pages."""
     with hour.start() as router:
         for _ in range(40):
             hour.do("port", "add", port(1))
@@ -135,11 +137,11 @@ def test_memory_of_ports_that_are_gone_comes_back(hour):
 def test_an_operators_hour(hour):
     with hour.start() as router:
         assert router.show("ports") == []
-        # Two ports, without a restart.
+        # Two ports are added without a restart.
         for net in (1, 2):
             assert hour.do("port", "add", port(net)) == "router: port: 1 added\n"
         router.wait_for("the way through", lambda: hour.ping(1, "10.2.0.2"))
-        # An access list and a flow exporter.
+        # An access list and a flow exporter are added.
         hour.do("acl", "add", "deny proto icmp src 10.1.0.2 dst 10.2.0.2")
         hour.do("set", "flows.idle_timeout", "100ms")
         hour.do("set", "flows.export", f"{{collector: '127.0.0.1:{hour.collector.getsockname()[1]}'}}")
@@ -147,7 +149,7 @@ def test_an_operators_hour(hour):
         assert hour.collector.recv(65536)[:2] == b"\x00\x0a"  # IPFIX
         hour.do("acl", "replace", "at 1 deny proto icmp src 10.1.0.9")
         router.wait_for("the way through again", lambda: hour.ping(1, "10.2.0.2"))
-        # A third port comes and goes under traffic, and the others lose nothing.
+        # A third port is added and removed under traffic. The other ports lose nothing.
         words = ("ping", "-c", str(PINGS), "-i", "0.02", "-W", "5", "10.2.0.2")
         with subprocess.Popen(hour.hosts[0].command(*words), stdout=subprocess.PIPE, text=True) as traffic:
             for _ in range(2):
@@ -156,7 +158,7 @@ def test_an_operators_hour(hour):
                 assert hour.do("port", "del", "p3") == "router: port: 1 removed\n"
             said = traffic.communicate(timeout=netns.PATIENCE)[0]
         assert re.search(rf"{PINGS} packets transmitted, {PINGS} received", said), said
-        # Who works over the router itself does not lock himself out.
+        # A user who works through the router cannot lock himself out.
         hour.do("port", "del", "p1", "--confirm", "2s")
         router.wait_for("the way back", lambda: hour.ping(1, "10.2.0.2"))
         hour.do("port", "add", port(3))

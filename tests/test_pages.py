@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command block of README.md and docs as it stands, in the order of the page, in one shell and a folder of its own.
-tests/pages.py says how a page names blocks that are not run."""
+"""Runs every command block of README.md and docs unchanged, in the order of the page, in one shell and a separate
+folder. tests/pages.py describes how a page marks blocks that are not run."""
 
 import importlib
 import inspect
@@ -15,9 +15,9 @@ from pages import FENCE, FIRST_OF_PIPE, FOR_A_SECOND, LONG, Page
 
 pytestmark = pytest.mark.release_only
 PAGES = {str(path.relative_to(conftest.ROOT)): path for path in [conftest.ROOT / "README.md", *sorted((conftest.ROOT / "docs").rglob("*.md"))]}
-#: What the languages of fenced blocks are; commands are in blocks of `sh`.
+#: Fenced blocks may have these languages. Commands are in blocks of `sh`.
 LANGUAGES = {"", "c", "cmake", "json", "python", "sh", "yaml"}
-#: How a line of commands begins, for blocks that are not marked as `sh`.
+#: Lines of commands begin like this. The pattern finds commands in blocks that are not marked as `sh`.
 COMMAND = re.compile(r"(\$|sudo|make|cmake|ip|tools/\S+|build/\S+|penumbra [a-z-]+) ")
 
 
@@ -44,7 +44,7 @@ def test_the_commands_of_a_page(tmp_path, path):
     shutil.copytree(conftest.ROOT / "examples", repository / "examples")
     work = tmp_path / "work"
     work.mkdir()
-    # A page that does not change the folder itself does not begin in the repository.
+    # The folder is the repository only if the page changes the folder itself.
     changes = re.search(r"^cd |PWD", page.script(), re.MULTILINE)
     done = page.run(
         options=["-x"],
@@ -63,7 +63,7 @@ def test_the_commands_of_a_page(tmp_path, path):
 
 @pytest.mark.parametrize("path", PAGES)
 def test_commands_are_in_blocks_of_sh(path):
-    """A block of another language is not run, so it has no commands."""
+    """A block of another language is not run, so it must not have commands."""
     for fence in FENCE.finditer(PAGES[path].read_text()):
         assert fence["language"] in LANGUAGES, fence[0]
         assert fence["language"] == "sh" or not COMMAND.match(fence["text"].lstrip()), fence[0]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports and settings of a running router, changed by commands: one change of all entries or none, saved and taken back."""
+"""Tests commands that change ports and settings of a running router. A change applies all entries or none; it can be
+saved and undone."""
 
 import json
 import re
@@ -24,7 +25,7 @@ LAN = "lan device none sink count addresses 10.1.0.1/24,2001:db8::1/64 mtu 9000"
 
 @pytest.fixture
 def empty(bench):
-    """A router without ports."""
+    """Starts a router without ports."""
     bench.config.write_text(EMPTY)
     for name, text in (("acl.txt", "deny src 10.66.0.0/16\n"), ("routes.txt", "")):
         (bench.folder / name).write_text(text)
@@ -34,7 +35,7 @@ def empty(bench):
 
 @pytest.fixture
 def filled(run, empty):
-    """The same with two ports."""
+    """Adds two ports to the router."""
     assert run.do("port", "add", "-f", "-", input=f"# two\n{WAN}\n{LAN}\n") == [("router", 2, 0, 0)]
     return empty
 
@@ -68,7 +69,7 @@ def test_ports_come_and_go(run, filled):
         ("add lan device none", 3, "command line:1:1: there is a port 'lan' already: `penumbra port replace` changes it"),
         ("add dmz device none mtu 5", 3, "command line:1:17: expected a whole number from 68 to 9194 for mtu, found '5'"),
         ("add dmz device none mtuu 1500", 3, "command line:1:17: unknown key 'mtuu' in the port; did you mean 'mtu'?"),
-        ("add dmz device none mtu 1500 mtu 9000", 3, "command line:1:26: key 'mtu' stands twice in the port"),
+        ("add dmz device none mtu 1500 mtu 9000", 3, "command line:1:26: key 'mtu' is given twice in the port"),
         ("add dmz device none mtu", 3, "command line:1:20: expected a value of 'mtu'"),
         ("add dmz mtu 1500", 3, "command line:1:1: 'device' is missing in the port"),
         ("add d:z device none", 3, "command line:1:1: expected a name of 1 to 31 letters"),
@@ -148,7 +149,7 @@ def test_the_mtu_of_a_built_in_port_changes_at_once(bench, run, filled):
         (("set", "punts.each", "1"), 2, "other settings take a restart: write them into "),
         (("set", "acl.default", "[permit"), 3, "acl.default: '[permit': not valid YAML: "),
         (("set", "acl.default", "permitt"), 3, "acl.default: "),
-        (("set", "acl.rules", "&a [*a]"), 3, "acl.rules: '&a [*a]': an alias stands inside what it names"),
+        (("set", "acl.rules", "&a [*a]"), 3, "acl.rules: '&a [*a]': an alias is inside the node that it names"),
         (("set", "acl.rules", ""), 3, "acl.rules: '': is empty"),
         (("set", "acl.rules", "no.txt"), 3, "acl.rules: "),
         (("set", "ipv4.routes", "|\n  10.9.0.0/16 dev lan\n  10.8.0.0/16 dev lam\n"), 3, "ipv4.routes: '10.8.0.0/16 dev lam': expected the name of a port, found 'lam'"),
@@ -262,7 +263,7 @@ def test_a_change_that_nobody_confirms_is_taken_back(run, filled):
     before = ports(filled), local(filled)
     done = run.try_to("port", "del", "lan", "--confirm", "300s")
     assert done.stdout == "router: port: 1 removed\ntaken back in 300 s unless `penumbra confirm` comes\n"
-    run.do("route", "add", "10.9.0.0/16 dev wan", "--confirm", "1s")  # a new time for both
+    run.do("route", "add", "10.9.0.0/16 dev wan", "--confirm", "1s")  # restarts the timeout of both changes
     filled.wait_for("the port", lambda: (ports(filled), local(filled)) == before)
     assert live.routes(filled) == {}
     assert "taken back in 300 s" in run.try_to("set", "ports.lan.addresses", "[10.3.0.1/24]", "--confirm", "300s").stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports that change under the running router."""
+"""Tests ports that change while the router runs."""
 
 import shutil
 import subprocess
@@ -26,11 +26,11 @@ def row_of(router, port):
 
 
 def connect(network, net, wire, mtu=1500):
-    """A host of that network, at the other end of a new cable."""
+    """Returns a host of that network, at the other end of a new cable."""
     host = netns.Namespace(f"h{net}")
     network.namespaces.append(host)
     peer = ("peer", "name", wire, "mtu", str(mtu), "netns", network.router.name)
-    host.ip("link", "add", "eth0", "mtu", str(mtu), "type", "veth", *peer)  # no moment with another MTU
+    host.ip("link", "add", "eth0", "mtu", str(mtu), "type", "veth", *peer)  # sets the MTU from the beginning
     for namespace, link in ((host, "eth0"), (network.router, wire)):
         namespace.ip("link", "set", link, "up")
         if shutil.which("ethtool"):
@@ -46,7 +46,8 @@ def is_answered(host, address):
 
 @pytest.mark.parametrize("driver", DEVICES)
 def test_an_interface_that_goes_away_and_comes_back(bench, network, driver):
-    """As a container's does that is started again: the host's namespace goes, and with it both ends of its cable."""
+    """The interface disappears like that of a restarted container: the host's namespace ends, and with it both ends of
+    its cable."""
     bench.configure(network.ports(driver), pipeline="  - ipv4: {follow: [kernel]}")
     with bench.start(command=network.router.command()) as router:
         router.wait_for("both links", lambda: [row["link"] for row in router.show("ports")] == ["up", "up"])
@@ -57,11 +58,11 @@ def test_an_interface_that_goes_away_and_comes_back(bench, network, driver):
             network.h1.delete()
             router.wait_for("its end", lambda: "there is no interface veth-a" in row_of(router, "a").get("advice", ""))
             assert row_of(router, "a")["link"] == "down"
-            ping(network.h2, "10.2.0.1")  # the other port goes on
+            ping(network.h2, "10.2.0.1")  # the other port continues
             network.h2.run("ping", "-c", "1", "-W", "0.1", "10.1.0.2", check=False)
             network.h1 = connect(network, 1, "veth-a", mtu)
             router.wait_for("the port", lambda round_=round_: row_of(router, "a")["reopened"] == round_)
-            # The host's stack keeps off the new interface before the port takes packets from it.
+            # The host's stack is isolated from the new interface before the port receives packets from it.
             assert network.router.run("sysctl", "-n", "net.ipv4.conf.veth-a.rp_filter").stdout.strip() == "1"
             router.wait_for("an answer", lambda: is_answered(network.h1, "10.2.0.2"))
             ping(network.h1, "10.1.0.1")
@@ -78,7 +79,7 @@ def test_an_interface_that_goes_away_and_comes_back(bench, network, driver):
 
 
 def test_what_is_for_a_port_without_a_device_is_counted(bench, network):
-    """The route leads there, and the neighbour's address is known."""
+    """The route leads to the port, and the neighbour's address is known."""
     ports = [{key: value for key, value in port.items() if key != "twin"} for port in network.ports()]
     neighbours = "10.1.0.9 dev a lladdr 02:00:00:00:00:09 PERMANENT\n"
     bench.configure(ports, "", neighbours, pipeline="  - ipv4: {neighbours: neighbours.txt}")
@@ -118,7 +119,7 @@ def reload(router, action="reload", code=0):
 
 @pytest.mark.parametrize("driver", DEVICES)
 def test_ports_are_added_and_removed_under_traffic(bench, network, driver):
-    """Of the others' traffic nothing is lost, and of all packets is known what became of them."""
+    """The other ports must lose no packet, and the result for every packet must be known."""
     two = network.ports(driver)
     third = {**two[0], "name": "c", "device": f"{driver}2,iface=veth-c", "addresses": ["10.3.0.1/24"], "twin": "twin-c"}
     h3 = connect(network, 3, "veth-c")

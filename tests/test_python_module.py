@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python module `penumbra`, against a running router and against routers that misbehave."""
+"""Tests the Python module `penumbra` with a running router and with routers that misbehave."""
 
 import ast
 import os
@@ -16,7 +16,7 @@ import conftest
 sys.path.insert(0, str(conftest.ROOT / "python"))
 import penumbra  # noqa: E402
 
-#: A device that no packet comes from, so that a router with it does not end.
+#: No packet comes from this device, so that the router does not end.
 IDLE = {"device": "net_null0,no-rx=1", "mac": "02:00:00:00:00:01", "sink": None}
 PORTS = [
     {"name": "wan", **IDLE, "addresses": ["192.0.2.1/24"]},
@@ -28,7 +28,7 @@ NEIGHBOURS = "198.51.100.7 dev lan lladdr 02:00:00:00:00:77\n"
 
 @pytest.fixture
 def running(bench):
-    """A router with both sockets, which waits for packets that never come."""
+    """Starts a router with both sockets, which receives no packets."""
     config = bench.configure(PORTS, ROUTES, NEIGHBOURS)
     text = config.read_text().replace("control: {socket: ctl}", "control: {socket: ctl, read_only: {socket: show}}")
     config.write_text(text)
@@ -67,7 +67,7 @@ def test_a_refusal_says_what_kind_it_is(running, tmp_path):
         assert (place.value.kind, place.value.file, place.value.line, place.value.column) == ("input", str(wrong), 3, 1)
         with pytest.raises(penumbra.UsageError, match="unknown command"):
             router.command("shwo", "ports")
-        assert router.show("ports")  # the connection goes on
+        assert router.show("ports")  # the connection still works
 
 
 def test_reloads(running, bench):
@@ -154,7 +154,7 @@ def test_connects_again_when_the_router_has_hung_up(running):
 
 
 class FakeRouter:
-    """Takes one connection and one request, and answers with these bytes."""
+    """Accepts one connection and one request, and answers with these bytes."""
 
     def __init__(self, path: pathlib.Path, answer: bytes) -> None:
         self.path, self.request = path, b""

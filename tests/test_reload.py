@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another configuration for a running router: all of it or nothing, and not a packet lost."""
+"""Tests reloads of a running router: the whole configuration is applied or nothing, and no packet is lost."""
 
 import json
 import random
@@ -86,7 +86,7 @@ def test_what_is_wrong_changes_nothing(bench, router, old, new, code, message):
     done = ask(bench, "reload")
     assert done.returncode == code
     assert message in done.stderr and json.loads(done.stdout)["error"]
-    if code == 3:  # said as by a command that reads the file itself
+    if code == 3:  # the same message as that of a command that reads the file itself
         checked = penumbra("check", bench.config, "-j")
         assert (checked.returncode, checked.stdout, checked.stderr) == (code, done.stdout, done.stderr)
         assert ask(bench, "plan").returncode == code
@@ -122,7 +122,7 @@ def test_another_file_takes_over(bench, router):
 
 
 def test_two_hundred_reloads_under_load_half_of_them_bad(bench):
-    """Every packet goes by a route that was there at some time, and none is lost."""
+    """Every packet must take a route that existed at some time, and no packet may be lost."""
     ports = [{**PORTS[0], "device": "synth:dst=uniform,seed=3"}, *PORTS[1:]]
     bench.configure(ports, ROUTES, NEIGHBOURS)
     generator = random.Random(4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a router says that may not do what its configuration wants."""
+"""Tests the messages of a router without the rights that its configuration needs."""
 
 import os
 import shutil

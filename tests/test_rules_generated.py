@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `gen rules` and `gen headers` write, read by others: a reader of ClassBench's files of a few lines, and
+"""Tests the output of `gen rules` and `gen headers` with other readers: a short reader of ClassBench's files, and
 ovs-ofctl."""
 
 import collections
@@ -20,7 +20,7 @@ def generate(*arguments):
 
 
 def classbench_rules(text):
-    """(source, destination, ports, ports, (protocol, mask)) of each line."""
+    """Returns (source, destination, ports, ports, (protocol, mask)) of each line."""
     rules = []
     for line in text.splitlines():
         assert line.startswith("@")
@@ -104,7 +104,7 @@ def test_rules_and_headers_are_seeded(tmp_path):
 
 
 def test_headers_are_written_as_they_are_made(tmp_path):
-    """So that another program can read on, and an end of it is the end of both."""
+    """Another program can read the headers while they are generated, and its end must end the generator."""
     (tmp_path / "rules").write_text(generate("rules", "--fields", "5", "--count", "10", "--classes", "2"))
     script = f"set -o pipefail; {conftest.PROGRAM} gen headers --rules {tmp_path}/rules --count 1G | head -n 3"
     done = subprocess.run(
@@ -129,7 +129,7 @@ def test_open_vswitch_reads_the_flows_as_they_stand(tmp_path):
     assert "WARN" not in read.stderr and "normalization" not in read.stderr
     added = [line.split(": ADD ")[1] for line in read.stdout.splitlines() if ": ADD " in line]
     assert added == flows.read_text().splitlines()
-    # Headers are flows of which every field has one value.
+    # Headers are flows in which every field has one value.
     headers = tmp_path / "headers"
     generate("headers", "--rules", flows, "--count", "500", "--hits", "50", "-o", headers)
     keys = headers.read_text().splitlines()

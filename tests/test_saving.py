@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The running configuration: shown, saved, and given back unless somebody confirms the change."""
+"""Tests the running configuration: it is shown, saved, and restored unless the change is confirmed."""
 
 import json
 
@@ -55,7 +55,7 @@ def test_the_running_configuration_is_one_that_run_takes(bench, run, whole):
         planned = run.try_to("plan").stdout
         for line in unsaved:
             assert f"not saved: {line}\n" in planned
-        assert "ipv4: routes: 1 added, 1 removed" in planned  # what a reload would do
+        assert "ipv4: routes: 1 added, 1 removed" in planned  # the effect of a reload
         before = everything(router)
         router.stop()
     assert text.startswith("# a comment above\nports:") and text.endswith("# the engine\nengine: scalar\n")
@@ -66,7 +66,7 @@ def test_the_running_configuration_is_one_that_run_takes(bench, run, whole):
 
 
 def test_saved_killed_and_started(bench, run, whole):
-    """The same router comes back, and nothing but the changed files was written."""
+    """The restarted router must be the same, and only the changed files may have been written."""
     config = bench.config.read_text()
     with bench.start() as router:
         assert run.try_to("save").stdout == "nothing to save: the files have it all\n"
@@ -86,7 +86,7 @@ def test_saved_killed_and_started(bench, run, whole):
     with bench.start() as router:
         assert same(everything(router), before)
         assert run.try_to("plan").stdout == "nothing would change\n"
-        # A table in the configuration itself changes there.
+        # A table within the configuration is saved there.
         run.do("route", "add", "2001:db8:30::/48 dev dmz")
         assert run.try_to("save").stdout.split() == [str(bench.config)]
         assert "2001:db8:30::/48 dev dmz\n" in bench.config.read_text()
@@ -144,7 +144,7 @@ def test_a_change_that_nobody_confirms_is_taken_back(bench, run, router):
     done = run.try_to("route", "add", "20.0.0.0/8 dev dmz", "--confirm", "300s")
     assert done.stdout == "ipv4: route: 1 added\ntaken back in 300 s unless `penumbra confirm` comes\n"
     assert run.refused("save")[0] == 1
-    run.do("neighbour", "del", "192.0.2.2 dev dmz", "--confirm", "1s")  # a new time for both
+    run.do("neighbour", "del", "192.0.2.2 dev dmz", "--confirm", "1s")  # restarts the timeout of both changes
     router.wait_for("the old routes", lambda: routes(router) == before)
     router.wait_for("the old neighbours", lambda: len(router.show("neighbours")) == 2)
     assert run.refused("confirm") == (1, "no change waits to be confirmed")
@@ -167,7 +167,7 @@ def test_a_change_that_is_confirmed_stays(bench, run, router):
 
 
 def test_a_reload_that_nobody_confirms_is_taken_back(bench, run, router):
-    run.do("route", "add", "20.0.0.0/8 dev dmz")  # by command, before
+    run.do("route", "add", "20.0.0.0/8 dev dmz")  # changed by a command before the reload
     before = routes(router)
     (bench.folder / "routes.txt").write_text("default via 192.0.2.2 dev dmz\n")
     done = run.try_to("reload", "--confirm", "1s")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/ecmp as it stands: two nodes announce the same networks, the routers on both sides spread flows over them and
-see by BFD when one dies."""
+"""Tests examples/ecmp unchanged. Two nodes announce the same networks. The routers on both sides spread flows over them
+and detect by BFD when one ends."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ DAEMONS = ("zebra", "bgpd", "bfdd")
 
 
 class Node:
-    """A node of the example: Penumbra and FRR, which live and die together."""
+    """Runs a node of the example: Penumbra and FRR, which start and end together."""
 
     def __init__(self, name, folder):
         self.namespace = netns.Namespace(name)
@@ -55,7 +55,7 @@ class Node:
         self.router.__enter__()
 
     def kill(self):
-        """All at once, as a power cut would."""
+        """Kills all programs of the node, like a power cut."""
         self.router.process.send_signal(signal.SIGKILL)
         self.frr.kill()
         self.router.process.communicate()
@@ -69,7 +69,7 @@ class Node:
 
 
 class Side:
-    """A router of the kernel's, outside or inside, and a host behind it."""
+    """Runs a router of the kernel, outside or inside, and a host connected to it."""
 
     def __init__(self, name, behind, network):
         self.namespace, self.host = netns.Namespace(name), netns.Namespace(behind)
@@ -80,7 +80,7 @@ class Side:
         self.frr = frr.Frr(self.namespace, (EXAMPLE / f"{name}.conf").read_text(), DAEMONS)
 
     def ways(self, prefix):
-        """How many next hops the kernel has."""
+        """Returns the number of next hops that the kernel has."""
         return self.namespace.ip("route", "show", prefix).count("via 10.")
 
 
@@ -98,7 +98,8 @@ class Network:
             side.frr.wait_for(f"{count} ways", lambda side=side, prefix=prefix: side.ways(prefix) == count)
 
     def streams(self):
-        """To the servers and to the clients. They are heard where the nodes send to, so that it is known which node it was."""
+        """Returns streams to the servers and to the clients. The streams are received at the interfaces that the nodes
+        send to, which identify the node."""
         ways = ((self.outside, self.inside, "198.51.100.2"), (self.inside, self.outside, "203.0.113.2"))
         return [
             Stream(source.host, target.namespace, ["node1", "node2"], [address] * FLOWS, rate=500)
@@ -126,13 +127,14 @@ def network(tmp_path):
 
 
 def nodes_of(flows, side):
-    """By flow, the numbers of the nodes that its packets came by."""
+    """Returns for each flow the numbers of the nodes that its packets passed."""
     macs = {bytes.fromhex(side.namespace.mac(f"node{n}").replace(":", "")): n for n in (1, 2)}
     return {flow: {macs[mac] for mac in seen} for flow, seen in flows.items()}
 
 
 def test_a_node_dies_and_comes_again(network):
-    """Its flows lose what is sent until BFD sees it, the others nothing; nor does anybody when it is there again."""
+    """Flows of the dead node lose packets until BFD detects it. Other flows lose nothing, and no flow loses packets
+    when the node returns."""
     dying = network.nodes[0]
     with contextlib.ExitStack() as sending:
         streams = [sending.enter_context(stream) for stream in network.streams()]
@@ -155,6 +157,6 @@ def test_a_node_dies_and_comes_again(network):
     for flows, numbers, until_seen in zip(before, lost, sent, strict=True):
         nodes = {node for number in numbers for node in flows[number % FLOWS]}
         if conftest.SANITIZED:
-            assert 1 in nodes  # so slow are they that BFD may miss a living one, at any time
+            assert 1 in nodes  # BFD may miss a living node at any time, because sanitizers are slow
         else:
             assert nodes == {1} and max(numbers) < until_seen

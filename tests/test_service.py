@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As a service: what the manager hears, and that no root is needed where the capabilities are given."""
+"""Tests the router as a service: the notifications to the manager, and running without root if it has the
+capabilities."""
 
 import contextlib
 import os
@@ -39,7 +40,7 @@ def test_the_manager_hears_of_every_step(bench, monkeypatch, abstract):
 
 
 def test_a_reload_that_takes_long_is_no_reason_to_be_taken_for_dead(bench, monkeypatch):
-    """It waits for the routes, which it reads once."""
+    """The reload waits for the routes, which it reads once."""
     address = str(bench.folder / "notify")
     bench.configure([{"name": "wan", "device": "synth:rate=1000", "sink": "count"}], "10.0.0.0/8 dev wan\n")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
@@ -52,7 +53,7 @@ def test_a_reload_that_takes_long_is_no_reason_to_be_taken_for_dead(bench, monke
             routes.unlink()
             os.mkfifo(routes)
             router.process.send_signal(signal.SIGHUP)
-            with routes.open("w") as pipe:  # now it reads
+            with routes.open("w") as pipe:  # the reload starts to read
                 manager.setblocking(False)
                 with contextlib.suppress(BlockingIOError):
                     while manager.recv(100):
@@ -73,7 +74,7 @@ def test_no_manager_is_no_matter(bench, monkeypatch, variables):
 
 
 def test_another_process_watchdog(bench, monkeypatch):
-    """WATCHDOG_PID names who is watched; a child must not answer for its parent."""
+    """WATCHDOG_PID names the watched process. A child must not answer for its parent."""
     address = str(bench.folder / "notify")
     bench.configure([{"name": "wan", "device": "synth:rate=1000", "sink": "count"}], pipeline="  - echo")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The small inputs of ../shared/cases that once failed. Its README names the right value of each, which is asserted here."""
+"""Tests the small inputs of ../shared/cases that once failed. The README of that folder names the right value for each
+input, which the tests assert."""
 
 import ctypes
 import importlib.util
@@ -18,12 +19,12 @@ from captures import frames_of, read_capture, write_pcap
 CASES = conftest.DATA.parent / "cases"
 GOPT = conftest.PROGRAM.parent / "gopt"
 INCLUDE = conftest.ROOT / "include"
-#: Files that the inputs need, and what describes them.
+#: The inputs need these files, or these files describe them.
 HELPERS = {"README.md", "ipfix.py", "ipfixstat.py"}
 
 
 def gopt(path, folder, call, expected, flags=()):
-    """`call` of the expanded function f_gopt gives the expected values, for several numbers of items."""
+    """Asserts that `call` of the expanded function f_gopt gives the expected values, for several numbers of items."""
     if not GOPT.exists():
         pytest.skip("the gopt compiler is not built here (Clang 19 libraries)")
     output, driver, library = folder / f"output{path.suffix}", folder / f"driver{path.suffix}", folder / "output.so"
@@ -72,7 +73,7 @@ def local_array(path, bench):
 
 
 def destination_options(path, bench):
-    """Ten packets to port 53 after 0 to 9 extension headers: none passes the list that denies them."""
+    """The ten packets go to port 53 with 0 to 9 extension headers. None may pass the list that denies them."""
     pipeline = "  - acl: {rules: [deny proto udp dport 53, permit]}\n  - echo"
     bench.configure([{"name": "wan", "device": f"pcap:{path}"}], pipeline=pipeline)
     summary = bench.run()
@@ -88,7 +89,7 @@ FACES = [
 
 
 def forward_interest(path, bench):
-    """The summary of a forwarder that gets the file's Interest, and the frames that it sends on."""
+    """Returns the summary of a forwarder that gets the file's Interest, and the frames that it sends."""
     interest = bytes.fromhex(path.read_text())
     frame = bytes.fromhex("020000000001" "0200000000aa" "8624") + interest
     write_pcap(bench.folder / "in.pcap", frames_of([frame.ljust(60, b"\0")]))
@@ -100,7 +101,7 @@ def forward_interest(path, bench):
 
 
 def no_nonce(path, bench):
-    """The forwarder adds the Nonce, four bytes after the name."""
+    """The forwarder must add the Nonce, four bytes after the name."""
     summary, sent = forward_interest(path, bench)
     assert summary.sent == 1
     name = bytes.fromhex("0706080161080162")
@@ -113,7 +114,7 @@ def parameters_without_digest(path, bench):
 
 
 def long_idle(path, bench):
-    """Records of a flow that goes on come after active_timeout (1 s), although idle_timeout is 80 s."""
+    """Records of a continuing flow must arrive after active_timeout (1 s), although idle_timeout is 80 s."""
     spec = importlib.util.spec_from_file_location("ipfix", CASES / "ipfix.py")
     ipfix = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(ipfix)
@@ -131,7 +132,7 @@ def long_idle(path, bench):
                 flows = [record for kind, _, record in records if kind == "R"]
                 durations += [flow["en"] - flow["st"] for flow in flows if flow["end"] == 2]  # active timeout
             router.stop()
-    # An eighth of idle_timeout, to which the timers were once tied, gives 9.5 s.
+    # With timers that depend on idle_timeout (an eighth), the durations would be 9.5 s.
     assert statistics.median(durations) < 5000
 
 
@@ -160,7 +161,7 @@ CHECKS = {
 
 
 def inputs() -> list[pathlib.Path]:
-    """Those that are here; without ../shared those that have a check."""
+    """Returns the available inputs. Without ../shared, returns the inputs that have a check."""
     if not CASES.is_dir():
         return [CASES / name for name in sorted(CHECKS)]
     return sorted(path for path in CASES.iterdir() if path.name not in HELPERS)
@@ -176,7 +177,7 @@ def test_input(path, bench):
     if not CASES.is_dir():
         pytest.skip(f"the shared cases are not at {CASES}")
     if path.name not in CHECKS:
-        # The name of an input begins with the function that it is for.
+        # The name of an input begins with the function that it tests.
         function = path.stem.split("-")[0]
         if not function_exists(function, bench):
             pytest.skip(f"function {function} does not exist yet")

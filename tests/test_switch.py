@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Four hosts on a switch: what each of them hears is what it hears on the Linux bridge, and what hosts do works."""
+"""Tests four hosts on a switch. Each host must receive the same frames as on the Linux bridge, and services of hosts
+must work."""
 
 import contextlib
 import json
@@ -21,7 +22,7 @@ HOSTS = ("h1", "h2", "h3", "h4")
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 A, B, C, D, X = (f"02:00:00:00:00:0{letter}" for letter in "abcdf")
 _SOL_PACKET, _PACKET_AUXDATA, _VLAN_VALID = 263, 8, 1 << 4
-#: Access ports of VLAN 10 and 20, a trunk without and one with a native VLAN.
+#: The ports are access ports of VLAN 10 and 20, a trunk without native VLAN and a trunk with one.
 VLANS = {
     "h1": {"access": 10},
     "h2": {"access": 20},
@@ -31,7 +32,7 @@ VLANS = {
 
 
 class Network:
-    """Hosts around a namespace in which something switches."""
+    """Builds hosts around a namespace that contains the switch."""
 
     def __init__(self):
         self.switch = netns.Namespace("sw")
@@ -57,7 +58,7 @@ network = netns.fixture(Network)
 
 
 class Penumbra:
-    """`l2` with these ports' VLANs."""
+    """Runs `l2` with the VLANs of `vlans`."""
 
     def __init__(self, bench, network, vlans):
         bench.configure(network.ports(), pipeline=f"  - l2: {json.dumps({'ports': vlans})}")
@@ -77,7 +78,7 @@ class Penumbra:
 
 
 def bridge_unavailable(*options):
-    """Why the kernel has no such bridge, or nothing."""
+    """Returns the reason why the kernel has no such bridge, or None."""
     namespace = netns.Namespace("try")
     try:
         namespace.ip("link", "add", "br0", "type", "bridge", *options)
@@ -92,7 +93,7 @@ FILTERING = ("vlan_filtering", "1")
 
 
 class LinuxBridge:
-    """The kernel's, likewise; one that knows no VLANs if the kernel's cannot."""
+    """Runs the kernel's bridge with the same interface. The bridge has no VLANs if the kernel does not support them."""
 
     def __init__(self, network, vlans):
         self.switch = network.switch
@@ -133,7 +134,8 @@ class LinuxBridge:
 
 
 def hear(raw, patience=0.3):
-    """What came in until nothing more comes, with the tags that the kernel has put beside the frames."""
+    """Returns the received frames until no more arrive, with the tags that the kernel stores separately from the
+    frames."""
     frames = []
     raw.settimeout(patience)
     with contextlib.suppress(TimeoutError):
@@ -149,7 +151,7 @@ def hear(raw, patience=0.3):
 
 @contextlib.contextmanager
 def ears(network):
-    """A socket for each host."""
+    """Opens a socket for each host."""
     with contextlib.ExitStack() as stack:
         sockets = {name: stack.enter_context(host.socket("eth0")) for name, host in network.hosts.items()}
         for raw in sockets.values():
@@ -158,7 +160,7 @@ def ears(network):
 
 
 def speak(sockets, switch, scenes):
-    """Plays the scenes: (host, frame, VLAN in which its source is then known)."""
+    """Sends the frames of the scenes: (host, frame, VLAN in which the source is known afterwards)."""
     for host, packet, vlan in scenes:
         sockets[host].send(bytes(packet))
         if vlan:
@@ -166,14 +168,14 @@ def speak(sockets, switch, scenes):
 
 
 def play(network, switch, scenes):
-    """Plays the scenes and says what each host heard."""
+    """Sends the frames of the scenes and returns the frames that each host received."""
     with ears(network) as sockets:
         speak(sockets, switch, scenes)
         return {name: hear(raw) for name, raw in sockets.items()}
 
 
 def scenes_of(sends):
-    """Numbers the frames."""
+    """Yields scenes with numbered frames."""
     for number, (host, source, destination, tags, vlan) in enumerate(sends):
         packet = Ether(src=source, dst=destination)
         for tag in tags:
@@ -186,33 +188,33 @@ PLAIN = [
     ("h1", A, BROADCAST, [], 1),
     ("h2", B, A, [], 1),
     ("h1", A, B, [], 1),
-    ("h3", C, X, [], 1),  # nobody knows X
+    ("h3", C, X, [], 1),  # X is unknown
     ("h4", D, "01:00:5e:00:00:05", [], 1),
     ("h3", C, C, [], 1),  # back where it came from
     ("h4", A, BROADCAST, [], 1),  # A has moved
     ("h2", B, A, [], 1),
-    ("h1", "03:00:00:00:00:01", B, [], None),  # a group's address is nobody's
+    ("h1", "03:00:00:00:00:01", B, [], None),  # a group address cannot be a source
     ("h1", X, "01:80:c2:00:00:0e", [], None),  # LLDP
     ("h1", X, "01:80:c2:00:00:03", [], None),
-    ("h2", B, C, [{"vlan": 0, "prio": 5}], 1),  # a tag of priority alone
+    ("h2", B, C, [{"vlan": 0, "prio": 5}], 1),  # a priority tag
     ("h2", B, C, [{"vlan": 1, "prio": 3}], 1),
-    ("h2", X, C, [{"vlan": 7}], None),  # no VLAN of ours
+    ("h2", X, C, [{"vlan": 7}], None),  # a VLAN that the port does not have
 ]
 TRUNKED = [
     ("h1", A, BROADCAST, [], 10),
     ("h2", B, BROADCAST, [], 20),
     ("h3", C, A, [{"vlan": 10, "prio": 6}], 10),
-    ("h3", C, A, [{"vlan": 20}], 20),  # another station's network: there A is unknown
+    ("h3", C, A, [{"vlan": 20}], 20),  # A is unknown in VLAN 20
     ("h4", D, A, [], 10),  # by the native VLAN
     ("h4", D, B, [{"vlan": 20}], 20),
-    ("h4", D, BROADCAST, [{"vlan": 25}], 25),  # nobody else
-    ("h3", C, BROADCAST, [], None),  # it takes none untagged
+    ("h4", D, BROADCAST, [{"vlan": 25}], 25),  # no other port has VLAN 25
+    ("h3", C, BROADCAST, [], None),  # the port accepts no untagged frames
     ("h3", C, BROADCAST, [{"vlan": 30}], None),
     ("h1", A, C, [], 10),
     ("h2", B, C, [], 20),
     ("h1", A, D, [], 10),
     ("h4", D, C, [{"vlan": 10}], 10),
-    ("h4", D, BROADCAST, [{"vlan": 20}, {"vlan": 10}], 20),  # a tag behind the tag is payload
+    ("h4", D, BROADCAST, [{"vlan": 20}, {"vlan": 10}], 20),  # a second tag is payload
 ]
 
 
@@ -252,9 +254,9 @@ SIZED = [  # payload in bytes
     ("h1", A, BROADCAST, 900),
     ("h1", A, BROADCAST, 1000),
     ("h1", A, BROADCAST, 1010),  # not to h3
-    ("h1", A, BROADCAST, 1350),  # to h2 alone
-    ("h1", A, BROADCAST, 1450),  # to nobody
-    ("h2", B, X, 1320),  # to h1 alone
+    ("h1", A, BROADCAST, 1350),  # to h2 only
+    ("h1", A, BROADCAST, 1450),  # to no host
+    ("h2", B, X, 1320),  # to h1 only
     ("h4", D, A, 1300),
     ("h1", A, B, 1450),
 ]
@@ -302,15 +304,16 @@ def test_hosts_find_each_other_and_one_that_moved(bench, network):
         network.hosts["h2"].ip("link", "set", "eth0", "down")
         network.hosts["h4"].ip("link", "set", "eth0", "address", mac)
         network.hosts["h4"].ip("address", "replace", "10.0.0.2/24", "dev", "eth0")
-        ping(network.hosts["h4"], "10.0.0.1")  # tells the switch
+        ping(network.hosts["h4"], "10.0.0.1")  # makes the switch learn the station
         conftest.wait_until("the moved host", lambda: switch.knows(mac, 1, "h4"))
         ping(network.hosts["h3"], "10.0.0.2")
         learning = switch.router.show("learning")
-        assert learning["moved"] + learning["flushed"] >= 1  # forgotten with the link, unless it was seen to move before
+        assert learning["moved"] + learning["flushed"] >= 1  # flushed by the link change, unless it moved before
 
 
 def unplug(network, switch):
-    """B is known on h2, whose cable is pulled; then it is on h4. What h1, h3 and h4 hear."""
+    """Learns B on h2, disconnects h2's cable, and then sends from B on h4. Returns the frames that h1, h3 and h4
+    receive."""
     with ears(network) as sockets:
         speak(sockets, switch, scenes_of([("h2", B, BROADCAST, [], 1), ("h3", C, BROADCAST, [], 1)]))
         network.hosts["h2"].ip("link", "set", "eth0", "down")
@@ -322,15 +325,15 @@ def unplug(network, switch):
         finally:
             network.hosts["h2"].ip("link", "set", "eth0", "up")
             running = lambda: "state UP" in network.switch.ip("link", "show", "veth-h2")  # noqa: E731
-            conftest.wait_until("the link", running)  # the kernel takes its time
+            conftest.wait_until("the link", running)  # the kernel needs some time
 
 
 def test_stations_behind_a_cable_that_is_pulled_are_forgotten(bench, network):
-    """So that they are reached wherever they are plugged in next, before they say a word there."""
+    """The stations must be reachable at their next port before they send a frame there."""
     with Penumbra(bench, network, {}) as switch:
         heard = unplug(network, switch)
         assert switch.router.show("learning")["flushed"] == 1
-    assert [len(frames) for frames in heard.values()] == [2, 4, 4]  # of A to B, h3 hears the first alone
+    assert [len(frames) for frames in heard.values()] == [2, 4, 4]  # h3 receives only the first frame from A to B
     if reason := bridge_unavailable():
         pytest.skip(f"not compared with the Linux bridge: {reason}")
     with LinuxBridge(network, {}) as bridge:
@@ -369,7 +372,7 @@ def test_iperf3_through_it(bench, network):
 
 
 def test_a_reload_changes_vlans(bench, network):
-    """And a plan says what it would."""
+    """The test also checks the output of `plan`."""
     with Penumbra(bench, network, {}) as switch:
         play(network, switch, scenes_of([("h1", A, BROADCAST, [], 1), ("h2", B, A, [], 1)]))
         bench.configure(network.ports(), pipeline=f"  - l2: {json.dumps({'ports': {'h1': {'access': 7}}})}")

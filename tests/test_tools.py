@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts in tools do where they cannot do their work."""
+"""Tests the scripts in tools in situations in which they cannot do their work."""
 
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.release_only
 
 @pytest.fixture
 def repository(tmp_path):
-    """A repository of two commits with the script in it."""
+    """Creates a repository of two commits that contains the script."""
     folder = tmp_path / "repository"
     (folder / "tools").mkdir(parents=True)
     shutil.copy(conftest.ROOT / "tools" / "test-upgrade", folder / "tools")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TCP and UDP through the router between hosts that leave checksums and segments to a network card, which a veth has not."""
+"""Tests TCP and UDP through the router between hosts that leave checksums and segmentation to a network card, which a
+veth does not have."""
 
 import shutil
 import subprocess
@@ -18,7 +19,8 @@ pytestmark = [
 ]
 
 BYTES = 50_000_000
-#: Sends a million bytes at a time, every one of which says where it is; exits when the other side has closed.
+#: The client sends a million bytes at a time, with bytes that depend on their position. The client exits when the
+#: server closes the connection.
 SERVER = """
 import hashlib, socket
 listening = socket.create_server(("", 5001))
@@ -51,14 +53,14 @@ print(sys.argv[1], digest.hexdigest())
 def network(request):
     network = Network(offloads=request.param == "every offload on")
     network.offloads = request.param == "every offload on"
-    for port in ("veth-a", "veth-b"):  # as on most cards
+    for port in ("veth-a", "veth-b"):  # as on most network cards
         network.router.run("ethtool", "-K", port, "gro", "on")
     yield network
     network.close()
 
 
 def transfer(network, count):
-    """Sends bytes from one host to the other by TCP; what both say of them."""
+    """Sends bytes from one host to the other by TCP. Returns the reports of both."""
     with subprocess.Popen(
         network.h2.command(sys.executable, "-c", SERVER), stdout=subprocess.PIPE, text=True
     ) as server:
@@ -85,7 +87,7 @@ def test_tcp_through_the_router(bench, network, driver):
 @pytest.mark.parametrize("network", ["every offload on"], indirect=True)
 @pytest.mark.parametrize("driver", DEVICES)
 def test_hosts_get_whole_checksums_and_no_large_frames(bench, network, driver):
-    """As who records the link behind the router sees them: scapy says what each checksum should be."""
+    """The test records the link after the router, and scapy computes each checksum."""
     bench.configure(network.ports(driver), ROUTES, network.neighbours)
     frames = []
     with network.h2.socket("eth0") as link, bench.start(command=network.router.command()) as router:
@@ -111,7 +113,7 @@ def test_hosts_get_whole_checksums_and_no_large_frames(bench, network, driver):
 
 @pytest.mark.parametrize("network", ["every offload on"], indirect=True)
 def test_nothing_stays_attached_to_the_interface(bench, network):
-    """Neither after a stop nor after a kill."""
+    """The program must be detached after a stop and after a kill."""
     bench.configure(network.ports("net_af_packet"), ROUTES, network.neighbours)
     for end in ("stop", "kill"):
         with bench.start(command=network.router.command()) as router:

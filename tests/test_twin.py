@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host's stack as slow path: what it answers by way of the twins, and what it must not do twice."""
+"""Tests the host's stack as slow path: the packets that it answers through the twins, and packets that it must not
+answer twice."""
 
 import re
 import shutil
@@ -24,7 +25,7 @@ ROUTES = "10.1.0.0/24 dev a\n10.2.0.0/24 dev b\n"
 
 
 class Network:
-    """Host h1 - a, router, b - host h2. Nobody knows anybody's MAC address."""
+    """Builds the network: host h1 - a, router, b - host h2. No station knows any MAC address."""
 
     def __init__(self, offloads=False):
         self.namespaces = [netns.Namespace(name) for name in ("h1", "r", "h2")]
@@ -55,7 +56,7 @@ class Network:
         ]
 
     def address_twins(self):
-        """Their IPv4 addresses are the configuration's."""
+        """Adds IPv6 addresses. The IPv4 addresses of the twins come from the configuration."""
         for name, net in (("a", 1), ("b", 2)):
             self.router.ip("address", "add", f"fd00:{net}::1/64", "dev", f"twin-{name}", "nodad")
         conftest.wait_until("carriers", lambda: self.router.ip("-brief", "link", "show", "type", "tun").count("LOWER_UP") == 2)
@@ -70,7 +71,7 @@ network = netns.fixture(Network)
 
 @pytest.fixture
 def start(bench, network):
-    """Starts the router; its twins have their addresses then."""
+    """Starts the router, whose twins have their addresses afterwards."""
 
     def go(driver="net_af_packet", punts=None, mtus=None):
         bench.configure(network.ports(driver, mtus), ROUTES, "")
@@ -86,7 +87,7 @@ def start(bench, network):
 
 
 def ping(host, *arguments):
-    """All answers, none of them twice."""
+    """Asserts that all pings are answered exactly once."""
     done = host.run("ping", "-c", "5", "-i", "0.05", "-W", "5", *arguments, check=False)
     assert "5 received" in done.stdout and "DUP" not in done.stdout, done.stdout + done.stderr + netns.what_the_kernels_know()
     return done.stdout
@@ -96,7 +97,7 @@ def ping(host, *arguments):
 def test_the_host_answers_for_the_router(network, start, driver):
     with start(driver) as router:
         assert "ttl=64" in ping(network.h1, "10.1.0.1")  # its own address, found by ARP
-        assert "ttl=63" in ping(network.h1, "10.2.0.2")  # by way of the host, which asks for the neighbour
+        assert "ttl=63" in ping(network.h1, "10.2.0.2")  # through the host, which resolves the neighbour
         ping(network.h1, "10.2.0.1")  # the address on its other side
         assert "ttl=64" in ping(network.h2, "fd00:2::1")
         assert "ttl=63" in ping(network.h2, "fd00:1::2")
@@ -108,16 +109,16 @@ def test_the_host_answers_for_the_router(network, start, driver):
     assert "100% packet loss" in nowhere
     assert {row["twin"] for row in rows.values()} == {"twin-a", "twin-b"} and all(row["twin_up"] for row in rows.values())
     until_then = sum(row["from_host_packets"] for row in rows.values())
-    assert summary.from_host >= until_then > 30  # neighbour discovery may send more before it stops
+    assert summary.from_host >= until_then > 30  # neighbour discovery may send more packets before the stop
     kinds = {reason for kind, reason in summary.reasons if kind == "punt"}
     assert kinds >= {"arp", "ipv6", "ipv6_neighbour_discovery", "local", "unknown_neighbour", "ttl_expired"}
     assert summary.reasons[("punt", "ttl_expired")] == 2
     assert summary.reasons[("drop", "no_route")] == 1
-    assert "twin-" not in network.router.ip("-brief", "link", "show")  # the twins went with the router
+    assert "twin-" not in network.router.ip("-brief", "link", "show")  # the twins ended with the router
 
 
 def test_the_host_says_that_there_is_no_way(bench, network):
-    """It has the same routes, so that what has none is its to answer."""
+    """The host has the same routes, so it must answer packets without a route."""
     bench.configure(network.ports(), pipeline="  - ipv4: {follow: [kernel]}")
     with bench.start(command=network.router.command()) as router:
         network.address_twins()
@@ -140,8 +141,8 @@ def test_the_host_says_that_there_is_no_way(bench, network):
 
 
 def test_a_carrier_goes_and_with_it_next_hops(bench, network):
-    """The kernel says nothing of what it forgets then: next-hop objects with their routes, and, where it is told to, routes
-    that have another way."""
+    """The kernel does not report next-hop objects that it removes with their routes. In some settings it does not
+    report routes with another next hop either."""
     bench.configure(network.ports(), pipeline="  - ipv4: {follow: [kernel]}")
     by_object, by_metric = "198.51.100.0/24", "203.0.113.0/24"
     with bench.start(command=network.router.command()) as router:
@@ -167,7 +168,7 @@ def test_a_carrier_goes_and_with_it_next_hops(bench, network):
 
 
 def test_too_long_for_the_way(network, start):
-    """The host says so, and how long a packet may be."""
+    """The host must report the error with the maximum packet size."""
     with start(mtus={"b": 1400}) as router:
         assert "mtu 1400" in network.router.ip("link", "show", "twin-b")
         ping(network.h1, "10.2.0.2")
@@ -178,11 +179,11 @@ def test_too_long_for_the_way(network, start):
 
 
 def test_a_twin_with_a_larger_mtu_than_its_port(network, start):
-    """What the host then sends that the port does not is dropped and counted; the rest goes on."""
+    """Longer packets that the host sends to the port are dropped and counted. Other packets are sent."""
     with start() as router:
         ping(network.h2, "10.2.0.1")
         network.router.ip("link", "set", "twin-b", "mtu", "9000")
-        for size in ("6000", "1473"):  # 1500 less the headers, and one more
+        for size in ("6000", "1473"):  # 1500 minus the headers, and one more
             lost = network.router.run("ping", "-c", "3", "-i", "0.05", "-W", "1", "-M", "do", "-s", size, "10.2.0.2", check=False)
             assert "0 received" in lost.stdout, lost.stdout
         ping(network.router, "-M", "do", "-s", "1472", "10.2.0.2")
@@ -192,7 +193,7 @@ def test_a_twin_with_a_larger_mtu_than_its_port(network, start):
 
 @pytest.mark.parametrize("driver", DEVICES)
 def test_an_interface_with_a_smaller_mtu_than_its_port(bench, network, driver):
-    """The port takes the interface's, and its twin with it, so that the host tells how long a packet may be."""
+    """The port and its twin must use the MTU of the interface, so that the host reports the maximum packet size."""
     for namespace, link in ((network.router, "veth-b"), (network.h2, "eth0")):
         namespace.ip("link", "set", link, "mtu", "1400")
     bench.configure(network.ports(driver), pipeline="  - ipv4: {follow: [kernel]}")
@@ -208,7 +209,7 @@ def test_an_interface_with_a_smaller_mtu_than_its_port(bench, network, driver):
 
 
 def test_what_another_table_has_no_route_for_is_not_the_hosts(bench, network):
-    """It might know another way, which is none of that table's."""
+    """The host might have another route, but the router follows a different table."""
     bench.configure(network.ports(), pipeline="  - ipv4: {follow: [kernel], table: '100'}")
     network.router.ip("route", "add", "10.1.0.0/24", "dev", "lo", "table", "100")
     with bench.start(command=network.router.command()) as router:
@@ -221,7 +222,8 @@ def test_what_another_table_has_no_route_for_is_not_the_hosts(bench, network):
 
 
 def test_the_hosts_stack_keeps_off_the_wire(network, start):
-    """What a packet socket takes a copy of, the kernel gets too: on the twin it shall answer, there it shall not."""
+    """The kernel gets a copy of every packet that a packet socket receives. The kernel must answer on the twin and not
+    on the interface."""
     settings = [f"net.{family}.conf.veth-a.{key}" for family, key in (("ipv4", "rp_filter"), ("ipv6", "disable_ipv6"))]
     before = network.router.run("sysctl", "-n", *settings).stdout
     with network.h1.socket("eth0") as wire, start() as router:
@@ -235,8 +237,10 @@ def test_the_hosts_stack_keeps_off_the_wire(network, start):
 
 
 def test_the_interface_claims_its_address_while_the_router_starts(bench, network):
-    """It has its twin's MAC address, hence would have the same link-local one: what it says of it is not for the twin. It
-    says it every few milliseconds here, so that the packet socket opens in the midst of that."""
+    """The interface has the MAC address of its twin, and so would have the same link-local address. Announcements of
+    the interface must not reach the twin.
+
+    The script announces the address every few milliseconds, so that the packet socket opens during announcements."""
     claims = """sysctl -qw net.ipv6.conf.veth-a.router_solicitation_delay=0
     address=$(ip -br -6 address show dev veth-a scope link | grep -o 'fe80[^ ]*')
     while ip address delete $address dev veth-a && ip address add $address dev veth-a; do sleep 0.005; done"""
@@ -248,7 +252,7 @@ def test_the_interface_claims_its_address_while_the_router_starts(bench, network
         bench.configure(network.ports(), ROUTES, "")
         with bench.start(command=network.router.command()) as router:
             network.address_twins()
-            claiming.wait(timeout=netns.PATIENCE)  # the router has taken IPv6 from the interface
+            claiming.wait(timeout=netns.PATIENCE)  # the router has disabled IPv6 on the interface
 
             def told():
                 return network.router.ip("-6", "address", "show", "dev", "twin-a", "scope", "link")
@@ -272,7 +276,7 @@ def test_a_flood_of_one_reason_leaves_room_for_the_others(network, start):
             lasted = time.monotonic() - began
         summary = router.stop()
     punted = summary.reasons[("punt", "ttl_expired")]
-    assert 20 <= punted <= 64 + 20 * lasted  # a bucket of 64, and 20 a second
+    assert 20 <= punted <= 64 + 20 * lasted  # a bucket of 64 packets, and 20 packets per second
     assert punted + summary.reasons[("drop", "ttl_expired_over_limit")] == 3000
 
 
@@ -292,14 +296,15 @@ def test_a_twin_that_was_deleted_comes_again(network, start):
 
 
 def addresses_of(network, twin):
-    """Those of the configuration's kind, in order."""
+    """Returns the addresses without link-local ones, sorted."""
     shown = network.router.ip("-brief", "address", "show", "dev", twin).split()[2:]
     return sorted(address for address in shown if not address.startswith("fe80"))
 
 
 @pytest.mark.parametrize("driver", DEVICES)
 def test_one_file_is_a_router(bench, network, driver):
-    """Nobody touches the twins: the configuration's addresses are theirs, and the first pings are answered."""
+    """No command configures the twins. The twins must have the configuration's addresses, and the first pings must be
+    answered."""
     ports = network.ports(driver)
     for i, port in enumerate(ports):
         port["addresses"].append(f"fd00:{i + 1}::1/64")
@@ -320,7 +325,7 @@ def test_one_file_is_a_router(bench, network, driver):
 
 
 def test_a_twin_keeps_its_addresses(bench, network):
-    """What the kernel forgets or somebody deletes comes again; what somebody adds stays."""
+    """Addresses that the kernel or a user removes must be restored. Addresses that a user adds must stay."""
     ports = network.ports()[:1]
     ports[0]["addresses"].append("fd00:1::1/64")
     both = ["10.1.0.1/24", "fd00:1::1/64"]
@@ -328,7 +333,7 @@ def test_a_twin_keeps_its_addresses(bench, network):
     with bench.start(command=network.router.command()) as router:
         assert addresses_of(network, "twin-a") == both
         network.router.ip("address", "add", "203.0.113.1/24", "dev", "twin-a")
-        network.router.ip("link", "set", "twin-a", "down")  # its IPv6 addresses go
+        network.router.ip("link", "set", "twin-a", "down")  # removes its IPv6 addresses
         network.router.ip("link", "set", "twin-a", "up")
         network.router.ip("address", "delete", "10.1.0.1/24", "dev", "twin-a")
         router.wait_for("all addresses", lambda: addresses_of(network, "twin-a") == sorted([*both, "203.0.113.1/24"]))
@@ -338,7 +343,7 @@ def test_a_twin_keeps_its_addresses(bench, network):
 
 
 def test_a_persistent_twin_loses_the_addresses_that_the_configuration_dropped(bench, network):
-    """From one run to the next, and only those that are the configuration's."""
+    """Between two runs, only addresses of the configuration may be removed."""
     network.router.ip("tuntap", "add", "twin-a", "mode", "tap")
     network.router.ip("address", "add", "203.0.113.1/24", "dev", "twin-a")
     ports = network.ports()[:1]
@@ -351,7 +356,7 @@ def test_a_persistent_twin_loses_the_addresses_that_the_configuration_dropped(be
 
 
 def test_a_cable_that_is_pulled(network, start):
-    """The twin's carrier follows, so that routing daemons learn of it."""
+    """The twin's carrier must follow the port's, so that routing daemons detect it."""
 
     def carrier():
         return "NO-CARRIER" not in network.router.ip("link", "show", "twin-a")
@@ -367,13 +372,13 @@ def test_a_cable_that_is_pulled(network, start):
 
 
 def test_a_persistent_twin_stays(bench, network):
-    """`ip tuntap add` makes it; its addresses outlive the router."""
+    """`ip tuntap add` creates the twin, so that its addresses must outlive the router."""
     network.router.ip("tuntap", "add", "twin-a", "mode", "tap")
     network.router.ip("address", "add", "10.1.0.1/24", "dev", "twin-a")
     bench.configure(network.ports()[:1], "10.1.0.0/24 dev a\n", "")
     for _ in range(2):
         with bench.start(command=network.router.command()) as router:
-            # The kernel takes its time over a carrier, and loses what waits meanwhile.
+            # The kernel needs time for a carrier, and loses waiting packets meanwhile.
             router.wait_for("the twin", lambda: "state UP" in network.router.ip("link", "show", "twin-a"))
             ping(network.h1, "10.1.0.1")
             router.stop()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TCP by iperf3 over veths, 10 s at a time: the ports' rings hold what a sender hands over at once. Long (make test-long)."""
+"""Tests TCP by iperf3 over veths for 10 s: the rings of the ports must hold the bursts of a sender. Runs in make
+test-long only."""
 
 import os
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`penumbra show TOPIC --watch`: counters with rates, of a router that runs."""
+"""Tests `penumbra show TOPIC --watch`: counters with rates, of a running router."""
 
 import json
 import os
@@ -15,12 +15,12 @@ import conftest
 
 ROUTES = "10.0.0.0/8 via 192.0.2.1 dev lan\n"
 NEIGHBOURS = "192.0.2.1 dev lan lladdr 02:aa:00:00:00:01\n"
-#: As many packets as keep a fast core busy for a share that two decimals show.
+#: The rate keeps a fast core busy for a share that two decimals show.
 PORTS = [
     {"name": "wan", "device": "synth:size=imix,rate=300k,seed=3", "sink": "count"},
     {"name": "lan", "device": "none", "sink": "count"},
 ]
-WIRE_BYTES = 24  # of a frame, besides what is counted: FCS, preamble, gap
+WIRE_BYTES = 24  # additional bytes of a frame on the wire: FCS, preamble, gap
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def tables():
 
 
 class Watching(conftest.Background):
-    """`penumbra show ... --watch` in the background; leaves nothing behind."""
+    """Runs `penumbra show ... --watch` in the background, and ends it on exit."""
 
     def __init__(self, router, *arguments, stdout=subprocess.PIPE):
         self.process = subprocess.Popen(
@@ -43,7 +43,7 @@ class Watching(conftest.Background):
         return [json.loads(self.process.stdout.readline()) for _ in range(count)]
 
     def end(self, signal_number=None):
-        """Its exit code and what it said on standard error."""
+        """Returns the exit code and the output on standard error."""
         if signal_number is not None:
             self.process.send_signal(signal_number)
         _, errors = self.process.communicate(timeout=conftest.PATIENCE)

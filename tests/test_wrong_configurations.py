@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configurations that are right one by one and wrong together, or wrong for this machine: what can never be right is an
-error for `check` and `run` alike, with file, line and column; what can be right but seldom is, is a warning of `check`.
-A '§' marks the place that the message must name."""
+"""Tests configurations whose parts are correct but wrong together, or wrong for this machine.
+
+A configuration that can never work is an error of `check` and `run`, with file, line and column. A configuration
+that is valid but unusual causes a warning of `check`. A '§' marks the place that the message must name."""
 
 import os
 import pathlib
@@ -41,9 +42,9 @@ def face(text):
     return configuration([f"ndn: {{faces: [{text}]}}"])
 
 
-#: What no machine can make right.
+#: These configurations are wrong on any machine.
 ERRORS = {
-    # functions that no packet reaches
+    # No packet reaches the following functions.
     "access list after ipv4": (configuration(["ipv4", f"§{ACL}"]), "no packet reaches 'acl'", "put it before 'ipv4'"),
     "access list after ipv6": (configuration(["ipv6", f"§{ACL}"]), "no packet reaches 'acl'", "put it before 'ipv6'"),
     "access list after l2": (configuration(["l2", f"§{ACL}"]), "put it before 'l2'"),
@@ -56,7 +57,7 @@ ERRORS = {
     "ipv4 twice": (configuration(["ipv4", "§ipv4"]), "no packet reaches 'ipv4'", "leave one of them out"),
     "ipv4 twice around ipv6": (configuration(["ipv4", "ipv6", "§ipv4"]), "leave one of them out"),
     "l2 twice": (configuration(["l2", "§l2"]), "leave one of them out"),
-    # what is followed, and twins
+    # The following twins are wrong.
     "twin is the loopback": (one("{name: lan, device: none, twin: §lo}"), "no twin can be called 'lo'"),
     "twin is all": (one("{name: lan, device: none, twin: §all}"), "no twin can be called 'all'"),
     "twin by the port's name": (one("{name: default, device: none, twin: §true}"), "'default'", "'twin: NAME'"),
@@ -75,7 +76,7 @@ ERRORS = {
         configuration(["echo"], "{name: lan, device: none, twin: §tap7}", '{name: wan, device: "net_tap0,iface=tap7"}'),
         "the twin 'tap7' has the name of the interface of the port in line 3",
     ),
-    # devices
+    # The following devices are wrong.
     "one interface, two ports": (
         configuration(["echo"], '{name: wan, device: "net_af_packet0,iface=eth7"}', '{name: lan, device: §"net_af_packet1,iface=eth7"}'),
         "the interface 'eth7' is in line 2 already",
@@ -101,12 +102,12 @@ ERRORS = {
     "unknown argument of tap": (one('{name: wan, device: §"net_tap0,ifcae=x"}'), "did you mean 'iface'?"),
     "unknown argument of memif": (one('{name: wan, device: §"net_memif0,rol=server"}'), "did you mean 'role'?"),
     "unknown argument of vhost": (one('{name: wan, device: §"net_vhost0,iface=/tmp/s,queus=1"}'), "did you mean 'queues'?"),
-    "argument twice": (one('{name: wan, device: §"net_af_packet0,iface=lo,iface=eth7"}'), "'iface' stands twice"),
+    "argument twice": (one('{name: wan, device: §"net_af_packet0,iface=lo,iface=eth7"}'), "'iface' is given twice"),
     "several packet sockets": (one('{name: wan, device: §"net_af_packet0,iface=lo,qpairs=2"}'), "leave qpairs out"),
-    # numbers and words
+    # The following numbers and words are wrong.
     "leading zeros": (one("{name: wan, device: none, mtu: §0100}"), "without leading zeros"),
-    "punts twice": (configuration(["ipv4"], TWIN, more="punts: {each: §10, each: 20}\n"), "'each' stands twice"),
-    # listening
+    "punts twice": (configuration(["ipv4"], TWIN, more="punts: {each: §10, each: 20}\n"), "'each' is given twice"),
+    # The following listening addresses are wrong.
     "metrics and fpm at one address": (
         top("fpm: {listen: '127.0.0.1:2620'}\nmetrics: {listen: §'127.0.0.1:2620'}"),
         "both listen on 127.0.0.1:2620",
@@ -116,7 +117,7 @@ ERRORS = {
     "metrics at a link-local address": (top("metrics: {listen: §'[fe80::1]:9464'}"), "does not say on which link"),
     "metrics at an address without brackets": (top("metrics: {listen: §'::1:9464'}"), "[X:X::X]:PORT"),
     "metrics at nobody's address": (top("metrics: {listen: §'203.0.113.7:9464'}"), "metrics: cannot listen on 203.0.113.7:9464"),
-    # the control socket
+    # The following control sockets are wrong.
     "socket in a missing folder": (top("control: {socket: §nowhere/at/all/ctl}"), "there is no folder", "nowhere/at"),
     "socket in a file": (top("control: {socket: §acl.txt/ctl}"), "acl.txt is no folder"),
     "socket is a file": (top("control: {socket: §acl.txt}"), "there is a file of this name"),
@@ -129,7 +130,7 @@ ERRORS = {
         "there is a file of this name",
     ),
     "socket is a folder": (top("control: {socket: §.}"), "it is a folder; name a file in it"),
-    # functions' own keys
+    # The following keys of functions are wrong.
     "no list of rules": (configuration(["acl: {rules: §nowhere.txt}", "echo"]), "nowhere.txt", "No such file"),
     "no flows": (configuration(["gswitch: {flows: §nowhere.txt}"]), "nowhere.txt", "No such file"),
     "no names": (configuration([f'ndn: {{faces: [{{name: a, port: lan, remote: "{ETHER}"}}], routes: §nowhere.txt}}']), "No such file"),
@@ -137,7 +138,7 @@ ERRORS = {
     "collector ::": (configuration(["flows: {export: {collector: §'[::]:4739'}}", "echo"]), "no address that the host can send to"),
     "collector for all": (configuration(["flows: {export: {collector: §'255.255.255.255:4739'}}", "echo"]), "it is a broadcast"),
     "collector on a link": (configuration(["flows: {export: {collector: §'[fe80::1]:4739'}}", "echo"]), "does not say on which link"),
-    "VLAN twice in a trunk": (configuration(["l2: {ports: {wan: {trunk: {vlans: [20-29, §25]}}}}"]), "VLAN 25 stands in this list already"),
+    "VLAN twice in a trunk": (configuration(["l2: {ports: {wan: {trunk: {vlans: [20-29, §25]}}}}"]), "VLAN 25 is in this list already"),
     "face to its own port": (face('{name: a, port: lan, remote: §"ether://[02:00:00:00:00:02]"}'), "the MAC address of the port 'lan'"),
     "face to its own address": (
         face('{name: a, port: lan, remote: §"udp4://192.0.2.7", local: "udp4://192.0.2.7", mac: "02:00:00:00:00:aa"}'),
@@ -151,7 +152,7 @@ ERRORS = {
         "ports:\n  - {name: wan, device: none}\npipeline:\n  - flows: {export: &e {collector: '192.0.2.1:1'}}\n  - echo: §*e\n",
         "unknown key 'collector'",
     ),
-    # files
+    # The following file is wrong.
     "configuration in UTF-16": ("\ufeff" + one(WAN), "UTF-16"),
 }  # fmt: skip
 
@@ -200,7 +201,7 @@ def test_error_in_a_route(folder, command, case):
 
 
 PUNTS = "punts: §{each: 10}\n"
-#: What can be right.
+#: These configurations can be valid.
 WARNINGS = {
     "acl twice": (configuration([ACL, f"§{ACL}", "echo"]), "'acl' is in line 5 already"),
     "flows twice": (configuration(["flows", "§flows", "echo"]), "'flows' is in line 5 already"),
@@ -272,7 +273,7 @@ def test_entries_that_never_decide(folder, command):
 
 
 def test_ports_that_come_by_command(folder):
-    """A configuration without ports is the start of one, so nothing that ports can mend is amiss."""
+    """A configuration without ports is a starting point, so it causes no warning that ports can resolve."""
     write("flows.txt", "in_port=1,actions=drop\n")
     for stage in ("ipv4: {follow: [kernel]}", "ipv6: {follow: [fpm]}", "l2", FLOWS):
         write("router.yaml", f"ports: []\npunts: {{each: 10}}\npipeline:\n  - {stage}\n")
@@ -313,7 +314,7 @@ def test_warning_of_a_file(folder, case):
 
 
 def in_a_namespace(script):
-    """The shell's words in a network namespace of their own, where the caller is root."""
+    """Runs the shell script in a new network namespace, where the caller is root."""
     command = ["unshare", "--net", "--map-root-user", "bash", "-ec", script]
     done = conftest.subprocess.run(command, capture_output=True, text=True, timeout=conftest.PATIENCE)
     conftest.check_sanitizers(done.stderr)
@@ -357,7 +358,7 @@ def test_a_twin_that_is_no_tap(folder):
 
 
 def test_one_interface_and_two_routers(folder):
-    """The second one is refused while the first one runs, and starts when that is gone, however it went."""
+    """The second router is refused while the first one runs, and starts after the first one ends in any way."""
     for name in ("one", "two"):
         more = f"control: {{socket: {name}.ctl}}\n"
         write(f"{name}.yaml", configuration(["echo"], '{name: wan, device: "net_af_packet0,iface=lan0"}', more=more))
@@ -389,7 +390,7 @@ def test_text_files_may_have_a_byte_order_mark(folder):
 
 
 def test_a_socket_that_a_router_has(folder):
-    """To check a configuration beside the router that runs with it is no mistake."""
+    """Checking the configuration of a running router is no error."""
     write("router.yaml", top("control: {socket: ctl}"))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("ctl")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a function hands to an engine: columns in, columns out, optionally payload; and what the engine needs to know of
-// the shader that is to run over them.
+// Defines the interface between functions and engines: a shader's signature and a batch of its input and output
+// columns.
 #pragma once
 
 #include <array>
@@ -15,21 +15,23 @@
 
 namespace penumbra {
 
-inline constexpr std::size_t kMaxColumns = 8;        ///< of each direction in one batch
-inline constexpr std::size_t kColumnAlignment = 64;  ///< bytes: a cache line
-inline constexpr std::uint32_t kMostInFlight = 16;   ///< batches that a worker has in flight in a queue
+inline constexpr std::size_t kMaxColumns = 8;        ///< Maximum number of columns per direction in one batch.
+inline constexpr std::size_t kColumnAlignment = 64;  ///< Bytes: one cache line.
+/// Maximum number of batches that a worker has in flight in one queue.
+inline constexpr std::uint32_t kMostInFlight = 16;
 
-/// The bytes of a column with what stands behind it until the next one may begin.
+/// Returns the size of a column in bytes, rounded up to kColumnAlignment.
 constexpr std::size_t padded(std::size_t bytes) {
   return (bytes + kColumnAlignment - 1) / kColumnAlignment * kColumnAlignment;
 }
 
-/// A shader's signature, read off its source by shader_entry.h. All engines' variants of one shader share it.
+/// A shader's signature, which shader_entry.h reads from the source. All engines' variants of a shader share one
+/// signature.
 struct Shader {
   std::string name;
   std::size_t view_bytes = 0;
-  std::vector<std::size_t> input_bytes;   ///< bytes of an element of each input column, in order
-  std::vector<std::size_t> output_bytes;  ///< likewise of each output column
+  std::vector<std::size_t> input_bytes;   ///< Bytes of an element of each input column, in order.
+  std::vector<std::size_t> output_bytes;  ///< Bytes of an element of each output column, in order.
   bool has_arena = false;
 
   bool operator==(const Shader&) const = default;
@@ -43,7 +45,7 @@ struct Batch {
   std::array<const void*, kMaxColumns> inputs{};
   std::array<void*, kMaxColumns> outputs{};
   penumbra_arena arena{};
-  /// More was waiting than the caller takes at a time: it may be falling behind.
+  /// True if more packets were waiting than the caller takes at a time. The caller may be too slow for the traffic.
   bool has_backlog = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers in packets: of any alignment, in host or network byte order.
+// Reads and writes numbers in packets, of any alignment, in host or network byte order.
 #pragma once
 
 #include <concepts>
@@ -9,7 +9,7 @@
 
 namespace penumbra {
 
-/// The bytes at `bytes` as they would be read from memory.
+/// Returns the number at `bytes` in host byte order.
 template <std::unsigned_integral Number>
 Number load(const std::uint8_t* bytes) {
   Number value = 0;
@@ -17,21 +17,21 @@ Number load(const std::uint8_t* bytes) {
   return value;
 }
 
-/// The reverse of load().
+/// Writes `value` to `bytes` in host byte order.
 template <std::unsigned_integral Number>
 void store(std::uint8_t* bytes, Number value) {
   std::memcpy(bytes, &value, sizeof value);
 }
 
-/// Two bytes in network order.
+/// Returns the two bytes at `bytes`, read in network order.
 inline std::uint16_t load_be16(const std::uint8_t* bytes) {
   return __builtin_bswap16(load<std::uint16_t>(bytes));
 }
-/// Four bytes in network order.
+/// Returns the four bytes at `bytes`, read in network order.
 inline std::uint32_t load_be32(const std::uint8_t* bytes) {
   return __builtin_bswap32(load<std::uint32_t>(bytes));
 }
-/// Eight bytes in network order.
+/// Returns the eight bytes at `bytes`, read in network order.
 inline std::uint64_t load_be64(const std::uint8_t* bytes) {
   return __builtin_bswap64(load<std::uint64_t>(bytes));
 }

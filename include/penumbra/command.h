@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Commands that change the tables of a function while the router runs: `penumbra route add 10.0.0.0/8 dev lan`. A
-// function registers its commands (FunctionInfo::commands). The command line, the shell completion, the man page and
-// the control socket take them from there.
+// Defines commands that change the tables of a function while the router runs: `penumbra route add 10.0.0.0/8 dev lan`.
+// A function registers its commands (FunctionInfo::commands). The command line, the shell completion, the man page and
+// the control socket read the registered commands.
 #pragma once
 
 #include <cstddef>
@@ -15,33 +15,33 @@ namespace penumbra {
 
 /// One action of a command.
 struct CommandAction {
-  std::string name;     ///< "add"
-  std::string help;     ///< one line
-  std::string entry;    ///< the form of an entry: "PREFIX [via ADDRESS] dev PORT [metric N]"
-  bool changes = true;  ///< false: the action changes nothing, and a read-only control socket takes it
+  std::string name;     ///< For example "add".
+  std::string help;     ///< One line.
+  std::string entry;    ///< Syntax of an entry: "PREFIX [via ADDRESS] dev PORT [metric N]".
+  bool changes = true;  ///< False if the action changes nothing; a read-only control socket accepts it.
 };
 
 /// A command of a function: `penumbra NAME ACTION ENTRY`.
 struct FunctionCommand {
-  std::string name;  ///< "route"
-  std::string help;  ///< one line
+  std::string name;  ///< For example "route".
+  std::string help;  ///< One line.
   std::vector<CommandAction> actions;
-  std::string topic;  ///< topic of `show` that `penumbra NAME show` prints, one of FunctionInfo::topics
-  /// Tells which lines belong to this function where several functions of a pipeline have the command: returns the text
-  /// with the lines of the others made empty. Null: a caller has to name the stage.
+  std::string topic;  ///< The topic of `show` that `penumbra NAME show` prints, one of FunctionInfo::topics.
+  /// Selects the lines of `text` that belong to this function, where several functions of a pipeline have the command.
+  /// Returns `text` with all other lines made empty. Null: a caller must name the stage.
   std::string (*select)(std::string_view text) = nullptr;
 };
 
-/// The entries of a command, one a line.
+/// The entries of a command, one per line.
 struct CommandEntries {
   std::string text;
-  std::string name;  ///< what errors call the text: a file's name, "command line"
+  std::string name;  ///< Name of the text in error messages: a file name or "command line".
 };
 
-/// A change of a function's tables that was checked and is not made yet. Control thread.
+/// A checked change of a function's tables that has not been applied. Used on the control thread.
 class Change {
  public:
-  /// Numbers of table entries that are added, removed, and changed in value.
+  /// Numbers of table entries that are added, removed and changed in value.
   struct Counts {
     std::size_t added = 0, removed = 0, changed = 0;
   };
@@ -51,20 +51,20 @@ class Change {
   Change& operator=(const Change&) = delete;
   virtual ~Change() = default;
 
-  /// Makes the change while packets go through the function. Throws std::exception at a limit; then nothing has
-  /// changed.
+  /// Applies the change while packets go through the function. Throws std::exception if a limit is reached; the tables
+  /// are then unchanged.
   virtual void apply() = 0;
-  /// Takes an applied change back. All later changes of the function must have been taken back before.
+  /// Reverts an applied change. Precondition: all later changes of the function have been reverted.
   virtual void undo() = 0;
   virtual Counts counts() const = 0;
 };
 
-/// A table of a function's configuration that commands change. The functions are valid until the table changes.
+/// A table of a function's configuration that commands change. `lines` and `unsaved` are valid until the table changes.
 struct ConfigTable {
-  std::string key;  ///< of the function's configuration: "routes"
-  /// The entries, one a line, as a file that the key names has them.
+  std::string key;  ///< Key in the function's configuration, such as "routes".
+  /// Returns the entries, one per line, in the format of a file that the key names.
   std::function<std::string()> lines;
-  /// Returns the changes by command since the table was loaded or saved: "+ ENTRY", "- ENTRY", at most `most`.
+  /// Returns at most `most` changes that commands made since the table was loaded or saved: "+ ENTRY" or "- ENTRY".
   std::function<std::vector<std::string>(std::size_t most)> unsaved;
 };
 

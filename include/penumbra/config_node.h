@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A checked view of the YAML configuration: every accessor says where it looked, what it expected and what it found.
+// Gives a checked view of the YAML configuration. Errors name the place, the expected value and the value found.
 #pragma once
 
 #include <yaml-cpp/yaml.h>
@@ -25,41 +25,43 @@ namespace penumbra {
 /// One node of a configuration file. Copies are cheap. All accessors throw InputError at the node's place.
 class ConfigNode {
  public:
-  /// The root of a file. Throws InputError if it cannot be read or is not one YAML document.
+  /// Returns the root of a file. Throws InputError if the file cannot be read or does not hold exactly one YAML
+  /// document.
   static ConfigNode load(const std::filesystem::path& file);
-  /// The root of a text; `name` stands for the file in errors, and relative paths are taken from `directory`.
+  /// Returns the root of `text`. Errors name the text `name`; relative paths start at `directory`.
   static ConfigNode parse(const std::string& text, const std::string& name, const std::filesystem::path& directory);
 
   ConfigNode(const ConfigNode&) = default;
   ConfigNode& operator=(const ConfigNode& other);
   ~ConfigNode() = default;
 
-  /// Whether the key was there at all (for the result of get()). Without a value it is there: all that asks for a value
-  /// then says that it found nothing.
+  /// Returns true if the key exists (for the result of get()). A key without a value is present; accessors of its value
+  /// then report that they found nothing.
   bool present() const { return node_.IsDefined(); }
   bool is_null() const { return node_.IsNull(); }
   bool is_map() const { return node_.IsMap(); }
   bool is_list() const { return node_.IsSequence(); }
   bool is_scalar() const { return node_.IsScalar(); }
 
-  /// Requires a map with no keys but these; an unknown or a repeated key is an error that names the nearest valid one.
+  /// Requires a map that has no other keys than `keys`. An unknown or repeated key is an error that names the nearest
+  /// valid key.
   void require_map(std::initializer_list<std::string_view> keys) const;
   void require_map(const std::vector<std::string>& keys) const;
-  /// A map's value; a node that is not present() if the key is missing.
+  /// Returns the value of `key` in a map, or a node that is not present() if the key is missing.
   ConfigNode get(const std::string& key) const;
-  /// A map's value; an error if the key is missing.
+  /// Returns the value of `key` in a map. A missing key is an error.
   ConfigNode at(const std::string& key) const;
-  /// This map as if that key were not in it.
+  /// Returns a copy of this map without `key`.
   ConfigNode without(const std::string& key) const;
-  /// An empty map in this node's place.
+  /// Returns an empty map at this node's place.
   ConfigNode empty_map() const;
-  /// A map's keys, in file order.
+  /// Returns the keys of a map, in file order.
   std::vector<std::string> keys() const;
-  /// A list's elements. A single value is not a list.
+  /// Returns the elements of a list. A single value is not a list.
   std::vector<ConfigNode> list() const;
 
   std::string text() const;
-  /// The same if `check` takes it: its std::invalid_argument becomes an error here.
+  /// Returns text() if `check` accepts it. A std::invalid_argument of `check` becomes an InputError at this node.
   template <class Check>
   std::string checked_text(const Check& check) const {
     std::string found = text();
@@ -70,7 +72,7 @@ class ConfigNode {
     }
     return found;
   }
-  /// One of these words; the first one if there is no node.
+  /// Returns this node's text, which must be one of `words`, or the first word if the node is not present().
   template <class Words>
   std::string one_of(const Words& words) const {
     if (!present()) return std::string(*std::begin(words));
@@ -79,19 +81,19 @@ class ConfigNode {
     throw error("found " + quote(found) + ": " + did_you_mean_or_list(found, words));
   }
   bool boolean() const;
-  /// A whole number between the bounds, both included.
+  /// Returns a whole number between `least` and `most`, both included.
   std::uint64_t integer(std::uint64_t least, std::uint64_t most) const;
-  /// A path; a relative one is taken from the configuration file's folder.
+  /// Returns a path. A relative path starts at the configuration file's folder.
   std::filesystem::path path() const;
-  /// `file`, which is a part of this node's text, as path() would give it.
+  /// Returns path() for `file`, which is a part of this node's text.
   std::filesystem::path path(const std::filesystem::path& file) const;
 
-  /// The text that the configuration was read from, and this node in the words of yaml-cpp, to write it back.
+  /// Return the text of the configuration file, and this node as yaml-cpp has it. Used to write the configuration back.
   const std::string& source() const { return file_->text; }
   const YAML::Node& yaml() const { return node_; }
 
-  /// Gives the file that this node names to `read`. Where that throws an InputError without a line (the file is
-  /// missing, say), the error is at this node.
+  /// Calls `read` with the file that this node names. An InputError of `read` without a line, such as a missing file,
+  /// becomes an error at this node.
   template <class Read>
   auto read_file(const Read& read) const {
     const std::filesystem::path file = path();
@@ -103,10 +105,11 @@ class ConfigNode {
     }
   }
 
-  /// What stands here and below, the same for every way to write it: flow or block style, quotes, order of keys.
+  /// Returns this node and its descendants as normalised text. Flow or block style, quotes and the order of keys make
+  /// no difference.
   std::string canonical() const;
 
-  /// An error at this node, for checks that the caller makes.
+  /// Returns an error at this node, for a check that the caller makes.
   InputError error(const std::string& message) const;
   SourceLocation location() const;
 
@@ -114,7 +117,7 @@ class ConfigNode {
   struct File {
     std::string name;
     std::filesystem::path directory;
-    std::map<std::string, YAML::Mark> aliases;  ///< their places, by `name_`
+    std::map<std::string, YAML::Mark> aliases;  ///< Places of the aliases, by `name_`.
     std::string text;
   };
   ConfigNode(const YAML::Node& node, std::shared_ptr<const File> file, std::string name, YAML::Mark mark, bool aliased);
@@ -122,9 +125,9 @@ class ConfigNode {
 
   YAML::Node node_;
   std::shared_ptr<const File> file_;
-  std::string name_;  ///< how to call this node in messages: "ports[0].device"
-  YAML::Mark mark_;   ///< the node's own place, its alias's, or its parent's for a node that is missing
-  bool aliased_;      ///< an alias stands for this node or for one around it, and `mark_` is the alias's place
+  std::string name_;  ///< Name of this node in messages: "ports[0].device".
+  YAML::Mark mark_;   ///< Place of the node, of its alias, or of its parent if the node is missing.
+  bool aliased_;      ///< True if an alias replaces this node or an ancestor; `mark_` is then the alias's place.
 };
 
 }  // namespace penumbra

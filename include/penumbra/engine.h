@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seam between functions and engines. An engine is a folder under src/engines that registers one EngineInfo; it
-// knows shaders by name and batches by shape, and nothing of packets.
+// Defines the interface between functions and engines. An engine is a folder under src/engines that registers an
+// EngineInfo. Engines know shaders by name and batches by shape, but not packets.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@
 
 namespace penumbra {
 
-/// Whether an engine can run on this machine, and in words why not (or what it found).
+/// Tells if an engine can run on this machine. `reason` says why it cannot, or which device was found.
 struct Availability {
   bool available = false;
   std::string reason;
 };
 
-/// A worker's private way into an engine. Used by that one thread. Batches come back in the order in which they went
-/// in, so that what was in order stays in order.
+/// A worker's private access to an engine, used by that worker's thread only. Batches come back in the order of
+/// submission, so packets stay in order.
 class EngineQueue {
  public:
   enum class Submitted {
-    done,    ///< the outputs are written; the batch does not come back through poll()
-    queued,  ///< the engine has the batch; poll() will hand it back
-    full,    ///< not taken: poll, then try again
+    done,    ///< The outputs are written; the batch does not come back through poll().
+    queued,  ///< The engine has the batch; poll() will return it.
+    full,    ///< The batch was not accepted: call poll(), then try again.
   };
 
   EngineQueue() = default;
@@ -38,35 +38,33 @@ class EngineQueue {
   EngineQueue& operator=(const EngineQueue&) = delete;
   virtual ~EngineQueue() = default;
 
-  /// Runs `batch` or takes it for running. batch.shader must be one that the engine supports. Never blocks on other
-  /// threads; never throws.
+  /// Runs `batch` or queues it. The engine must support batch.shader. Never blocks on other threads.
   virtual Submitted submit(Batch& batch) noexcept = 0;
-  /// Whether functions are to ask for what a shader reads first of an item while they prepare the next batch: it runs
-  /// on the same core next, and the wait then overlaps the other packets' headers (G-Opt, section 4.4). See
+  /// Returns true if functions should prefetch, for each item, the memory that the shader reads first. The shader runs
+  /// on the same core next, so the misses overlap with the parsing of other packets (G-Opt, section 4.4). See
   /// Chunk::fetch_ahead.
   virtual bool fetches_ahead() const noexcept { return false; }
-  /// The next queued batch that is done, or null.
+  /// Returns the next queued batch that is done, or null.
   virtual Batch* poll() noexcept = 0;
-  /// Columns of later batches may lie in this memory: an engine with a memory of its own then reads and writes long
-  /// ones where they are, without a copy on the host. Set-up: it may take as long as touching all of the memory.
-  /// Whoever shares memory of outputs has to know that an accelerator which the engine gave up for lost (notes() says
-  /// so) may still write what it had been given.
+  /// Declares memory that columns of later batches may lie in. An engine with its own memory then reads and writes long
+  /// columns in place, without a copy on the host. Call during set-up: the call may take as long as touching all of the
+  /// memory. After a device failure, which notes() reports, the accelerator may still write outputs in this memory.
   virtual void share(std::shared_ptr<const HugeMemory> /*memory*/) {}
 };
 
-/// What an engine has found best for a shader on tables of about one size, by measuring.
+/// A measured optimum of an engine for a shader and one size class of tables.
 struct EngineCalibration {
   std::string shader;
   unsigned size_class = 0;  ///< Table::size_class()
-  std::uint64_t value = 0;  ///< what was found best, in the engine's own terms
-  double gain = 0;          ///< how many times as fast that is as the plainest way
-  // NOLINTBEGIN(readability-redundant-member-init): so g++ lets initialisers leave them out
-  std::string calibration_key = {};  ///< Engine::calibration_key() under which that holds
-  std::vector<double> figures = {};  ///< more of what was measured, in the engine's own terms
+  std::uint64_t value = 0;  ///< The best value found, in the engine's own terms.
+  double gain = 0;          ///< Speed relative to the simplest configuration, as a factor.
+  // NOLINTBEGIN(readability-redundant-member-init): initialisers may omit the members
+  std::string calibration_key = {};  ///< The Engine::calibration_key() for which the calibration holds.
+  std::vector<double> figures = {};  ///< Further measurements, in the engine's own terms.
   // NOLINTEND(readability-redundant-member-init)
 };
 
-/// A place where shaders run. Set-up only; the work goes through queues.
+/// A place where shaders run. The class is for set-up only; batches go through queues.
 class Engine {
  public:
   Engine() = default;
@@ -74,81 +72,87 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
   virtual ~Engine() = default;
 
-  /// The shader's signature as this engine registered it; null if the engine has no variant of that name.
+  /// Returns the signature of a shader as this engine registered it, or null if the engine has no variant of that name.
   virtual const Shader* find_shader(const std::string& name) const = 0;
-  /// Prepares to read the table (an engine with memory of its own attaches a mirror). Before the first batch that names
-  /// it, from the thread that publishes the table, which outlives the engine.
+  /// Prepares to read `table`; an engine with its own memory attaches a mirror. Call before the first batch that names
+  /// the table, on the thread that publishes it. The table must outlive the engine.
   virtual void use_table(Table& table) = 0;
-  /// Batches of this shader, one of its own, on this table, which it uses, will come: what it can find out beforehand
-  /// it finds out in load_calibrations().
+  /// Announces that batches of `shader` on `table` will follow, so that load_calibrations() can calibrate them before
+  /// traffic starts. The engine must support `shader` and use `table`.
   virtual void announce(const Shader& /*shader*/, const Table& /*table*/) {}
-  /// A queue for one worker, which the engine outlives. Throws std::runtime_error when the engine has no more.
+  /// Returns a queue for one worker. The engine must outlive the queue. Throws std::runtime_error if no more queues are
+  /// available.
   virtual std::unique_ptr<EngineQueue> open_queue() = 0;
-  /// The same for a worker that will run on this core: an engine with several devices gives it a near one.
+  /// Returns a queue for a worker that will run on `core`. An engine with several devices selects a near one.
   virtual std::unique_ptr<EngineQueue> open_queue_for(unsigned /*core*/) { return open_queue(); }
-  /// What it has found out and decided, a line each, for people. From any thread.
+  /// Returns the engine's measurements and decisions for users, one per line. Any thread.
   virtual std::vector<std::string> notes() const { return {}; }
-  /// The same for another run on this machine. From any thread.
+  /// Returns the calibrations for a later run on this machine. Any thread.
   virtual std::vector<EngineCalibration> calibrations() const { return {}; }
-  /// What an earlier run found, to begin with; what it did not find of the expected may be measured now, on columns of
-  /// any values, for some tenths of a second. Before the first batch. Calibrations may be of any value.
+  /// Loads calibrations of an earlier run. The engine may measure missing calibrations of announced shaders now, on
+  /// columns of arbitrary values, for some tenths of a second. Call before the first batch. The calibrations are not
+  /// trusted: they may have any value.
   virtual void load_calibrations(std::vector<EngineCalibration> /*calibrations*/) {}
-  /// What its calibrations depend on beside this machine and this build, an accelerator's name, say: those made under
-  /// other conditions are not recalled. Asked when queues are open.
+  /// Returns the conditions of the calibrations apart from machine and build, such as an accelerator's name.
+  /// Calibrations of another key are not loaded. Called when queues are open.
   virtual std::string calibration_key() const { return {}; }
-  /// Engines to which it hands batches on, by name. Whoever asks it for notes and calibrations asks these too, and has
-  /// them recall before it does.
+  /// Returns the engines, by name, to which this engine hands batches. Callers of notes() and calibrations() also query
+  /// the members, and load the members' calibrations first.
   virtual std::vector<std::pair<std::string, Engine*>> members() const { return {}; }
 };
 
-/// A number that an engine can be told: "gopt,width=16". Without it the engine decides.
+/// A numeric setting of an engine: "gopt,width=16". The engine chooses the value if the setting is not given.
 struct EngineSetting {
   std::string name;
   std::uint64_t least = 0, most = 0;
   std::string summary;
-  std::vector<std::uint64_t> tested;  ///< the values under which the conformance tests run every shader
+  std::vector<std::uint64_t> tested;  ///< The values with which the conformance tests run every shader.
 };
-/// By name; those that were told.
+/// The settings that were given, by name.
 using EngineSettings = std::map<std::string, std::uint64_t>;
 
-/// How an engine presents itself. `priority` ranks engines: of those that answer at once the highest is what `auto`
-/// takes under light load. Without `create` the engine is known and no part of this build; its probe says why.
+/// The registration of an engine. `priority` ranks engines: under light load `auto` takes the highest synchronous
+/// engine. An engine without `create` is known but not part of this build; its probe says why.
 struct EngineInfo {
   std::string name;
   std::string summary;
   int priority = 0;
-  bool is_synchronous = false;  ///< submit() answers `done`: it runs batches on the worker's own core
+  bool is_synchronous = false;  ///< True if submit() returns `done`: the engine runs batches on the worker's own core.
   std::vector<EngineSetting> settings;
   Availability (*probe)() = nullptr;
   std::unique_ptr<Engine> (*create)(const EngineSettings& settings) = nullptr;
 };
 
-/// Adds an engine to the list; for a namespace-scope constant in the engine's own folder. Returns true.
+/// Adds an engine to the list and returns true. Call this function to initialise a namespace-scope constant in the
+/// engine's own folder.
 bool register_engine(EngineInfo info);
-/// Every engine of this build, best first.
+/// Returns every engine of this build, best first.
 const std::vector<EngineInfo>& engines();
-/// Those that can run here, best first; the one that chooses among the others only where there is an accelerator to
+/// Returns the engines that can run on this machine, best first. The list has `auto` only if there is an accelerator to
 /// choose.
 std::vector<const EngineInfo*> engines_here();
-/// What an engine can be told, for people: "width=1..256 (SUMMARY)".
+/// Returns the settings of an engine for users: "width=1..256 (SUMMARY)".
 std::vector<std::string> describe_settings(const EngineInfo& info);
 
-/// A person's choice of an engine is a text, NAME[,SETTING=NUMBER...]. Throws std::invalid_argument for an unknown name
-/// or setting and for a number out of bounds; whether the engine can run here is seen when it is created.
+/// Checks a user's choice of an engine, NAME[,SETTING=NUMBER...]. Throws std::invalid_argument for an unknown name or
+/// setting and for a number out of bounds. Does not check that the engine can run on this machine.
 void check_engine(const std::string& choice);
-/// NAME of such a text.
+/// Returns NAME of a choice.
 std::string engine_name(std::string_view choice);
-/// Why the chosen engine cannot run on this machine; empty if it can. Throws std::invalid_argument for an unknown name.
+/// Returns why the chosen engine cannot run on this machine, or an empty text if it can. Throws std::invalid_argument
+/// for an unknown name.
 std::string why_unavailable(const std::string& choice);
-/// Creates the chosen engine. Throws like check_engine, and std::runtime_error with the probe's reason when it is not
-/// available here.
+/// Creates the chosen engine. Throws like check_engine(), and std::runtime_error with the probe's reason if the engine
+/// is not available on this machine.
 std::unique_ptr<Engine> create_engine(const std::string& choice);
-/// The engine that chooses among all others while it runs.
+/// The engine that selects among all other engines at run time.
 inline constexpr const char* kAuto = "auto";
-/// The engine that shall run the shader: the chosen one; for `auto` only if there is a choice, and otherwise the engine
-/// that it would take. Throws likewise, and std::runtime_error with the engines that have it if this one does not.
+/// Returns the engine that will run the shader. `auto` is returned only if several engines are candidates, and
+/// otherwise replaced by the only one. Throws like check_engine(). Throws std::runtime_error, which lists the engines
+/// with the shader, if the chosen engine lacks it.
 std::string resolve_engine(const std::string& choice, const std::string& shader);
-/// The best engine here that runs the shader on the worker's own core. Throws std::runtime_error if there is none.
+/// Returns the best engine on this machine that runs the shader on the worker's own core. Throws std::runtime_error if
+/// there is none.
 std::string engine_at_once(const std::string& shader);
 
 }  // namespace penumbra

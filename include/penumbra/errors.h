@@ -9,20 +9,20 @@
 
 namespace penumbra {
 
-/// A place in a file that a person wrote. Line and column count from 1; 0 means unknown.
+/// A place in a user's file. Line and column count from 1; 0 means unknown.
 struct SourceLocation {
   std::string file;
   int line = 0;
   int column = 0;
 };
 
-/// What is wrong with a person's input (configuration, routes, rules, captures), where, and what was expected. what()
-/// reads "FILE:LINE:COLUMN: MESSAGE", with the unknown parts left out.
+/// An error in a user's input (configuration, routes, rules or captures) with its place. what() returns
+/// "FILE:LINE:COLUMN: MESSAGE" without the unknown parts.
 class InputError : public std::runtime_error {
  public:
   InputError(SourceLocation location, const std::string& message);
   const SourceLocation& location() const { return location_; }
-  /// what() without the place.
+  /// Returns what() without the place.
   const std::string& message() const { return message_; }
 
  private:
@@ -30,28 +30,29 @@ class InputError : public std::runtime_error {
   std::string message_;
 };
 
-/// Text from a person's file as it may stand in a message: in quotes, unprintable bytes escaped, cut if it is very
-/// long.
+/// Returns text of a user's file for use in a message: quoted, with unprintable bytes escaped, and cut if very long.
 std::string quote(std::string_view text);
 
-/// "did you mean 'X'?" with the candidate nearest to `word` by edit distance, or an empty string if none is within a
-/// third of its letters (at least one), or if `word` is one itself: then it only stands in the wrong place.
+/// Returns "did you mean 'X'?" with the candidate nearest to `word` by edit distance. Returns an empty text if the
+/// distance is over a third of the letters (at least one), or if `word` is a candidate itself.
 template <class Candidates>
 std::string did_you_mean(const std::string& word, const Candidates& candidates);
 
-/// The same, but "there are: A, B, C" if none is near, of many the first ones; an empty string if there is none at all.
+/// Returns did_you_mean(), or "there are: A, B, C" with the first candidates if none is near. Returns an empty text if
+/// there are no candidates.
 template <class Candidates>
 std::string did_you_mean_or_list(const std::string& word, const Candidates& candidates);
 
-/// How many letters have to be added, taken away, exchanged or swapped with their neighbour to make one word the other.
+/// Returns the edit distance: the number of letters to insert, delete, replace or swap with a neighbour.
 std::size_t edit_distance(const std::string& a, const std::string& b);
 
 template <class Candidates>
 std::string did_you_mean(const std::string& word, const Candidates& candidates) {
-  constexpr std::size_t kLongestTypo = 64;  // nobody meant a longer word, and comparing costs its square
+  constexpr std::size_t kLongestTypo = 64;  // Longer words are no typos, and the comparison costs their square.
   if (word.size() > kLongestTypo) return "";
   std::string nearest;
-  std::size_t best = std::min(std::max<std::size_t>(word.size() / 3, 1) + 1, word.size());  // a letter has to be right
+  // At least one letter must be right.
+  std::size_t best = std::min(std::max<std::size_t>(word.size() / 3, 1) + 1, word.size());
   for (const auto& candidate : candidates) {
     if (std::string_view(candidate).empty()) continue;
     const std::size_t distance = edit_distance(word, std::string(candidate));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A hash of what makes packets one flow.
+// Computes a hash over the fields that identify a packet's flow.
 #pragma once
 
 #include <nmmintrin.h>
@@ -14,15 +14,15 @@ namespace penumbra {
 
 namespace detail {
 
-/// CRC-32C spreads badly into its high bits from a small difference; a multiplication mends that.
+/// Spreads small differences into the high bits, which CRC-32C does badly. Returns the upper half of a product.
 inline std::uint32_t finish(std::uint64_t crc) {
   return static_cast<std::uint32_t>((crc * 0x9E3779B97F4A7C15U) >> 32);
 }
 
 }  // namespace detail
 
-/// Whose ports count. A fragment has none, so where a datagram is fragmented and the next one of its flow is not, they
-/// hash alike only without ports. Senders let UDP be fragmented, and find out the path's MTU for TCP and SCTP.
+/// The protocols whose ports enter the hash. Fragments have no ports, so fragments and whole datagrams of a flow hash
+/// alike only without ports. Senders let UDP be fragmented, but discover the path MTU for TCP and SCTP.
 enum class FlowPorts { tcp_and_sctp, udp_too };
 
 namespace detail {
@@ -35,14 +35,14 @@ inline bool has_ports(std::uint8_t protocol, FlowPorts ports) {
 
 }  // namespace detail
 
-/// Of an IPv4 packet: `header` points to a validated header, `bytes` to the end of what was captured of the packet.
-/// Addresses and protocol, and where they count and the packet is no fragment the ports. Two uses of the hash on one
-/// path take different seeds, or the second would see only part of its values.
+/// Returns the hash of an IPv4 packet: addresses, protocol and, unless the packet is a fragment, the ports of protocols
+/// in `ports`. `header` points to a validated header; `bytes` counts from there to the end of the captured packet. Two
+/// uses of the hash on one path must take different seeds. Otherwise the second use sees only part of the hash values.
 inline std::uint32_t ipv4_flow_hash(const std::uint8_t* header, std::size_t bytes, std::uint32_t seed,
                                     FlowPorts ports) {
   const std::uint8_t protocol = header[9];
   const std::size_t ports_at = static_cast<std::size_t>(header[0] & 0xF) * 4;
-  const bool fragment = (header[6] & 0x3F) != 0 || header[7] != 0;  // more fragments, or an offset
+  const bool fragment = (header[6] & 0x3F) != 0 || header[7] != 0;  // True for more fragments, or an offset.
   std::uint64_t crc = _mm_crc32_u64(seed, load<std::uint64_t>(header + 12));
   std::uint64_t rest = protocol;
   if (!fragment && detail::has_ports(protocol, ports) && ports_at + 4 <= bytes) {
@@ -51,8 +51,8 @@ inline std::uint32_t ipv4_flow_hash(const std::uint8_t* header, std::size_t byte
   return detail::finish(_mm_crc32_u64(crc, rest));
 }
 
-/// Of an IPv6 packet: `header` points to its 40 bytes, `bytes` to the end of what was captured of the packet. Addresses
-/// and protocol (behind a fragment header too) and, where they count and follow at once, the ports.
+/// Returns the hash of an IPv6 packet: addresses, protocol (after a fragment header too) and ports that directly follow
+/// the header. `header` points to its 40 bytes; `bytes` counts from there to the end of the captured packet.
 inline std::uint32_t ipv6_flow_hash(const std::uint8_t* header, std::size_t bytes, std::uint32_t seed,
                                     FlowPorts ports) {
   constexpr std::size_t kHeader = 40;
@@ -67,8 +67,8 @@ inline std::uint32_t ipv6_flow_hash(const std::uint8_t* header, std::size_t byte
   return detail::finish(_mm_crc32_u64(crc, rest));
 }
 
-/// The same, but of a packet with a flow label by addresses and label alone: the sender says what is a flow, also of
-/// fragments and behind extension headers (RFC 6437, section 2; RFC 6438, section 3).
+/// Returns the hash of addresses and flow label, or ipv6_flow_hash() if the label is 0. The label identifies a flow in
+/// fragments and after extension headers too (RFC 6437, section 2; RFC 6438, section 3).
 inline std::uint32_t ipv6_labelled_flow_hash(const std::uint8_t* header, std::size_t bytes, std::uint32_t seed,
                                              FlowPorts ports) {
   const std::uint32_t label = load_be32(header) & 0xFFFFF;
@@ -78,10 +78,14 @@ inline std::uint32_t ipv6_labelled_flow_hash(const std::uint8_t* header, std::si
   return detail::finish(_mm_crc32_u64(crc, std::uint64_t{label} << 32));
 }
 
-/// Of an Ethernet frame, the same for all frames of a flow: IPv4 as above with the ports of TCP and SCTP; IPv6 by
-/// addresses, protocol (behind a fragment header too) and, where they follow at once, those ports; anything else by its
-/// MAC addresses and ethertype. A frame of under 14 bytes hashes to the seed. Only a flow of TCP or SCTP some of whose
-/// packets were fragmented on their way has two hashes.
+/// Returns the hash of an Ethernet frame, equal for all frames of a flow.
+///
+/// - IPv4: like ipv4_flow_hash() with the ports of TCP and SCTP.
+/// - IPv6: like ipv6_flow_hash() with the ports of TCP and SCTP.
+/// - Others: MAC addresses and ethertype.
+///
+/// A frame of under 14 bytes hashes to the seed. A TCP or SCTP flow has two hashes if some of its packets are
+/// fragments.
 inline std::uint32_t frame_flow_hash(const std::uint8_t* frame, std::size_t bytes, std::uint32_t seed) {
   constexpr std::size_t kEthernet = 14, kIpv4 = 20, kIpv6 = 40;
   if (bytes < kEthernet) return seed;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seam that a network function fills: what stands before and after its shader, its reasons, its table, its
-// configuration and what it shows. A function is a folder under src/functions that registers one FunctionInfo.
+// Defines the interface of a network function: the code before and after its shader, its reasons, table, configuration
+// and output. A function is a folder under src/functions that registers a FunctionInfo.
 #pragma once
 
 #include <algorithm>
@@ -24,14 +24,14 @@
 
 namespace penumbra {
 
-/// Why a packet is dropped or punted: a counter of its own.
+/// A reason for dropping or punting a packet. Each reason has its own counter.
 struct Reason {
-  std::string name;  ///< lower case with underscores; unique within its function
+  std::string name;  ///< Lower case with underscores; unique within the function.
   Verdict::Kind kind = Verdict::Kind::drop;
-  std::string help;  ///< one line for `show drops`
+  std::string help;  ///< One line for `show drops`.
 };
 
-/// An address of the router on a port, with the prefix of the network it is in.
+/// An address of the router on a port, with the prefix of the attached network.
 template <class Family>
 struct InterfaceAddressOf {
   typename Family::Address address;
@@ -39,26 +39,28 @@ struct InterfaceAddressOf {
 };
 using InterfaceAddress = InterfaceAddressOf<Ipv4>;
 
-/// A number of a function's own for whoever watches the router (Prometheus): `penumbra_NAME{stage="STAGE",LABELS}`, or
-/// `penumbra_NAME_total` if it is a counter, which only grows.
+/// A metric of a function for monitoring (Prometheus): `penumbra_NAME{stage="STAGE",LABELS}`. A counter only grows and
+/// is named `penumbra_NAME_total`.
 struct FunctionMetric {
   enum class Kind : std::uint8_t { counter, gauge };
-  std::string name;  ///< lower case with underscores, the function's first: "flows_opened"
-  std::string help;  ///< one line, the same for all of the name
+  std::string name;  ///< Lower case with underscores; begins with the function's name: "flows_opened".
+  std::string help;  ///< One line, equal for all metrics of one name.
   Kind kind = Kind::counter;
   std::uint64_t value = 0;
-  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+  // NOLINTNEXTLINE(readability-redundant-member-init): initialisers may omit the member
   std::vector<std::pair<std::string, std::string>> labels = {};
 };
 
-/// What functions may know of a port.
+/// The properties of a port that functions can use.
 struct PortInfo {
   std::string name;
   std::uint16_t index = 0;
-  MacAddress mac;            ///< 0 until the port is open, unless the configuration gives it
-  std::uint16_t mtu = 1500;  ///< of the IP packet, bytes
-  bool promiscuous = true;   ///< takes frames to any unicast MAC address
-  bool removed = false;      ///< the port is gone, its index stays: it has no name and no addresses; send nothing there
+  MacAddress mac;            ///< 0 until the port is open, unless the configuration gives the address.
+  std::uint16_t mtu = 1500;  ///< Bytes of the IP packet.
+  bool promiscuous = true;   ///< True if the port accepts frames to any unicast MAC address.
+  /// True if the port was removed and only its index remains. A removed port has no name and no addresses; send nothing
+  /// there.
+  bool removed = false;
   std::vector<InterfaceAddress> addresses;
   std::vector<InterfaceAddressOf<Ipv6>> ipv6_addresses;
 
@@ -72,19 +74,20 @@ struct PortInfo {
   }
 };
 
-/// What a function is given at set-up.
+/// The arguments of a function's creation.
 struct FunctionContext {
-  std::span<const PortInfo> ports;  ///< index = position
-  GracePeriods& grace_periods;      ///< for the tables that workers read; outlives the function
-  RouteFeed* feed = nullptr;        ///< who knows the host's routes; outlives the function; null: nobody
-  /// What functions behind this one in the pipeline take (FunctionInfo::ethertypes): not this function's to drop or
-  /// punt, unless it takes it too.
-  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+  std::span<const PortInfo> ports;  ///< Ports by index.
+  GracePeriods& grace_periods;      ///< Grace periods for tables that workers read. Outlives the function.
+  RouteFeed* feed = nullptr;        ///< Routes of the host, or null. Outlives the function.
+  /// Ethertypes that later functions of the pipeline handle (FunctionInfo::ethertypes). This function must not drop or
+  /// punt packets with these ethertypes, unless it handles them itself.
+  // NOLINTNEXTLINE(readability-redundant-member-init): initialisers may omit the member
   std::span<const std::uint16_t> later_ethertypes = {};
 };
 
-/// A network function. Set-up and show on the control thread; pre_shade and post_shade on any worker at any time, so
-/// they change nothing of the function's but what is made for it, and of a chunk that is a dry run not even that.
+/// A network function. Set-up and show() run on the control thread. pre_shade() and post_shade() run on any worker at
+/// any time. The workers' calls may change only state that is made for concurrent use, and no state at all for a
+/// dry-run chunk.
 class Function {
  public:
   Function() = default;
@@ -92,75 +95,75 @@ class Function {
   Function& operator=(const Function&) = delete;
   virtual ~Function() = default;
 
-  /// Its reasons, in the order of the indices given to drop() and punt().
+  /// Returns the reasons, in the order of the indices passed to drop() and punt().
   virtual const std::vector<Reason>& reasons() const = 0;
-  /// The name of its shader, and the table that the shader reads. A function without a shader gives "" and null.
+  /// Return the name of the function's shader and the table that the shader reads. A function without a shader returns
+  /// "" and null.
   virtual std::string shader() const = 0;
   virtual Table* table() = 0;
 
-  /// Returns warnings about the configuration, a line each, with the place. Called once, after create().
+  /// Returns warnings about the configuration, one per line, with the place. Called once, after create().
   virtual std::vector<std::string> warnings() const { return {}; }
 
-  /// The ports are open: MAC addresses and MTUs are final. Called once, before any packet.
+  /// Binds the function to the open ports, whose MAC addresses and MTUs are final. Called once, before any packet.
   virtual void bind(std::span<const PortInfo> ports) = 0;
 
-  /// A worker begins: on its thread, before its first packet, while other workers may be at theirs. Touches memory that
-  /// the worker will write, so that no packet waits for the kernel to give it pages.
+  /// Prepares for a worker. Runs on the worker's thread before its first packet, while other workers may be processing.
+  /// An override touches memory that the worker will write, so that no packet waits for a page fault.
   virtual void prepare(std::uint16_t /*worker*/) noexcept {}
 
-  /// Ports have changed: they were added (behind the others), removed, or have other MAC addresses, MTUs or addresses.
-  /// Called between packets: none is in flight, and nothing else of this function is called meanwhile but by threads of
-  /// its own and its listeners. It returns soon, as the workers wait. Where bind() may not be called again or does not
-  /// take over all of that, a function overrides this. Throws std::invalid_argument, with nothing changed, for ports
-  /// that it cannot have.
+  /// Takes over changed ports: ports were added at the end, removed, or got other MAC addresses, MTUs or addresses. No
+  /// packet is in flight. Only threads of the function itself and its listeners may run meanwhile. Must return soon,
+  /// because the workers wait. Override this function if bind() must not be called again or does not take over every
+  /// change. Throws std::invalid_argument for ports that the function cannot have; nothing is then changed.
   virtual void rebind(std::span<const PortInfo> ports) { bind(ports); }
 
-  /// A port's link went down (a cable was pulled, say), while packets go through: what is behind it may be elsewhere
-  /// when it comes again. Noticed within a tenth of a second, and not at all if it lasts less. On the control thread;
-  /// returns soon.
+  /// Handles a link failure of a port while packets go through, for example a pulled cable. Attached hosts may have
+  /// moved when the link returns. Called on the control thread within a tenth of a second; shorter failures are not
+  /// reported. Must return soon.
   virtual void link_down(std::uint16_t /*port*/) {}
 
-  /// Judges each packet that is still undecided, and for those that need the shader fills a batch: its columns from
-  /// chunk.columns, items, packet_of_item. The runtime sets shader and table and skips the shader if there are no
-  /// items.
+  /// Judges each undecided packet and fills a batch for the packets that need the shader: chunk.columns, items and
+  /// packet_of_item. The runtime sets shader and table, and skips the shader if there are no items.
   virtual void pre_shade(Chunk& chunk) noexcept = 0;
   /// Turns the batch's outputs into verdicts and rewrites the packets.
   virtual void post_shade(Chunk& chunk) noexcept = 0;
 
-  /// What would change if this took over the configuration of `next`, a line each. create() has made that from
-  /// `config`, of the same kind as this and with the same ports. Throws InputError at what only a restart can change.
+  /// Returns the changes, one per line, that taking over the configuration of `next` would make. create() made `next`
+  /// from `config`; it has this function's kind and ports. Throws InputError at a setting that only a restart can
+  /// change.
   virtual std::vector<std::string> differences(const Function& next, const ConfigNode& config) const = 0;
-  /// Takes over the configuration of `next` while packets go through this (through `next` none do), and gives it its
-  /// own in return, so that doing it again undoes it. Called after differences() has told some. If it throws, nothing
-  /// has changed.
+  /// Exchanges configurations with `next` while packets go through this function but not through `next`. A second call
+  /// undoes the exchange. Called after differences() returned at least one change. If it throws, nothing has changed.
   virtual void exchange(Function& next) = 0;
 
-  /// Checks all entries of a command (FunctionInfo::commands) against the tables in force, and returns the change that
-  /// they ask for. The change is valid until the tables change otherwise, and must not outlive the function. Throws
-  /// InputError with the place of an entry that is wrong, std::invalid_argument if the command makes no sense here.
+  /// Checks all entries of a command (FunctionInfo::commands) against the current tables and returns the change. The
+  /// change is valid until the tables change otherwise, and must not outlive the function. Throws InputError with the
+  /// place of a wrong entry, and std::invalid_argument if the command does not apply here.
   virtual std::unique_ptr<Change> prepare(std::string_view command, std::string_view action,
                                           const CommandEntries& entries);
-  /// The tables that commands change, for `penumbra show config`, `save` and `plan`. Control thread.
+  /// Returns the tables that commands change, for `penumbra show config`, `save` and `plan`. Control thread.
   virtual std::vector<ConfigTable> tables() const { return {}; }
-  /// The tables are as the configuration has them now: nothing is unsaved.
+  /// Marks the tables as saved: the configuration has every change.
   virtual void tables_are_saved() {}
 
-  /// One line on what the function saw in a packet and did with it, for `trace`. Called after post_shade.
+  /// Returns one line for `trace`: the fields that the function read from a packet and its decision. Called after
+  /// post_shade().
   virtual std::string trace(const Chunk& chunk, std::uint16_t packet) const = 0;
-  /// For `explain`: which entries of the function's tables decided on a packet, as an object of names and values
-  /// ("entry", "route", "neighbour"); empty if none did. Called after post_shade of a dry run on a control thread,
-  /// which holds nothing of a table, so that this may lock. The tables may have changed since.
+  /// Returns the table entries that decided on a packet, for `explain`: an object of names and values ("entry",
+  /// "route", "neighbour"), or an empty one. Called after post_shade() of a dry run on a control thread. The thread
+  /// holds no table references, so this function may lock. The tables may have changed since.
   virtual nlohmann::ordered_json explain(const Chunk& chunk, std::uint16_t packet) const;
-  /// What `show TOPIC ARGUMENTS...` prints: an object, or an array of them (a table; an object in one is a group of
-  /// columns). Topics are those of the function's FunctionInfo. Throws std::invalid_argument for arguments that it
+  /// Returns the output of `show TOPIC ARGUMENTS...`: an object, or an array of objects (a table). A nested object is a
+  /// group of columns. `topic` is one of FunctionInfo::topics. Throws std::invalid_argument for arguments that it
   /// cannot take.
   virtual nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const = 0;
 
-  /// Its metrics: always the same ones, so that a counter which nothing has happened to is 0 and not missing. Any
-  /// thread, beside show() too.
+  /// Returns the function's metrics. The set of metrics never changes, so that a counter without events is 0 and not
+  /// missing. Any thread, concurrently with show() too.
   virtual std::vector<FunctionMetric> metrics() const { return {}; }
 
-  /// Set by the pipeline: where this function's reasons begin in the pipeline's list.
+  /// Sets the index of this function's first reason in the pipeline's list. Called by the pipeline.
   void set_first_reason(std::uint16_t index) { first_reason_ = index; }
 
  protected:
@@ -170,14 +173,15 @@ class Function {
   Verdict punt(std::uint16_t reason) const {
     return {Verdict::Kind::punt, static_cast<std::uint16_t>(first_reason_ + reason)};
   }
-  /// The one of these that the reason is for. `reason` is its index, or an enumerator that stands for that.
+  /// Returns the verdict of the reason's kind. `reason` is an index or an enumerator with that value.
   template <class Index>
   Verdict drop_or_punt(Index reason) const {
     const auto index = static_cast<std::uint16_t>(reason);
     return reasons()[index].kind == Verdict::Kind::drop ? drop(index) : punt(index);
   }
 
-  /// Set-up: packets of these ethertypes (FunctionContext::later_ethertypes), if they are not of its own, are others'.
+  /// Leaves packets of `ethertypes` (FunctionContext::later_ethertypes) to later functions, except `own`. Call during
+  /// set-up.
   void leave_to_others(std::span<const std::uint16_t> ethertypes, std::uint16_t own = 0) {
     for (const std::uint16_t ethertype : ethertypes) {
       if (ethertype != own) others_.push_back(ethertype);
@@ -195,22 +199,23 @@ class Function {
 /// A topic of `penumbra show`.
 struct ShowTopic {
   struct Flag {
-    std::string name;  ///< with its dashes, as show() is given it
+    std::string name;  ///< Name with its dashes, as show() receives it.
     std::string help;
-    /// What stands behind it, "N"; show() is given that too, as the next argument. Empty: nothing does.
-    // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+    /// Name of the flag's value, such as "N". show() receives the value as the next argument. Empty: the flag has no
+    /// value.
+    // NOLINTNEXTLINE(readability-redundant-member-init): initialisers may omit the member
     std::string value = {};
   };
   std::string name;
   std::string help;
-  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+  // NOLINTNEXTLINE(readability-redundant-member-init): initialisers may omit the member
   std::vector<Flag> flags = {};
 };
 
-/// Which packets a function leaves to those after it in the pipeline.
+/// The packets that a function leaves to later functions of the pipeline.
 enum class PassesOn : std::uint8_t {
-  whatever_it_does_not_drop,  ///< as an access list does
-  ethertypes_of_others,       ///< those of FunctionInfo::ethertypes of functions after it, but not its own first one
+  whatever_it_does_not_drop,  ///< Every packet that is not dropped, as for an access list.
+  ethertypes_of_others,       ///< Packets of later functions' ethertypes, except this function's first ethertype.
   nothing,
 };
 
@@ -219,29 +224,31 @@ enum class UsedAddresses : std::uint8_t { none, ipv4, ipv6, both };
 
 /// How a function presents itself.
 struct FunctionInfo {
-  std::string name;     ///< its key in the configuration's pipeline
-  std::string summary;  ///< one line
+  std::string name;     ///< The function's key in the configuration's pipeline.
+  std::string summary;  ///< One line.
   std::vector<ShowTopic> topics;
-  /// Makes one from its configuration, tables filled. Throws InputError with the place of what is wrong.
+  /// Creates a function with filled tables from its configuration. Throws InputError with the place of an error.
   std::unique_ptr<Function> (*create)(const ConfigNode& config, const FunctionContext& context) = nullptr;
-  /// Ethertypes that the function handles, the most important first. Earlier functions of the pipeline leave packets of
-  /// these types alone. May be empty.
-  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+  /// Ethertypes that the function handles, the most important first. Earlier functions of the pipeline leave packets
+  /// with these ethertypes alone. May be empty.
+  // NOLINTNEXTLINE(readability-redundant-member-init): initialisers may omit the member
   std::vector<std::uint16_t> ethertypes = {};
-  /// Commands that change its tables while it runs; Function::prepare() carries them out.
-  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+  /// Commands that change the function's tables at run time; Function::prepare() executes them.
+  // NOLINTNEXTLINE(readability-redundant-member-init): initialisers may omit the member
   std::vector<FunctionCommand> commands = {};
   PassesOn passes_on = PassesOn::whatever_it_does_not_drop;
   UsedAddresses addresses = UsedAddresses::none;
 };
 
-/// Adds a function to the list; for a namespace-scope constant in the function's own folder. Returns true.
+/// Adds a function to the list and returns true. Call this function to initialise a namespace-scope constant in the
+/// function's own folder.
 bool register_function(FunctionInfo info);
-/// Every function of this build, by name.
+/// Returns every function of this build, by name.
 const std::vector<FunctionInfo>& functions();
-/// The one of that name, or null.
+/// Returns the function of that name, or null.
 const FunctionInfo* find_function(std::string_view name);
-/// The commands of all functions, each once, by name: the actions that any of the functions has.
+/// Returns the commands of all functions, each once, by name. A command has the actions of every function that
+/// registers it.
 std::vector<FunctionCommand> function_commands();
 
 }  // namespace penumbra

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory for tables, in pages so large that a random access finds its translation.
+// Allocates memory for tables in huge pages, which reduces TLB misses of random accesses.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace penumbra {
 
-/// Zeroed memory straight from the operating system, aligned to 2 MiB and backed by transparent huge pages where the
-/// kernel gives them. What is never touched costs address space only.
+/// Zeroed memory of the operating system, aligned to 2 MiB and backed by transparent huge pages if the kernel has any.
+/// Untouched memory costs only address space.
 class HugeMemory {
  public:
   HugeMemory() = default;
-  /// Throws std::system_error if the operating system refuses.
+  /// Allocates `bytes` bytes. Throws std::system_error if the operating system refuses.
   explicit HugeMemory(std::size_t bytes);
   ~HugeMemory();
   HugeMemory(HugeMemory&& other) noexcept
@@ -33,7 +33,7 @@ class HugeMemory {
   std::size_t bytes_ = 0;
 };
 
-/// An array of `Element` in huge memory; every element starts as zero bytes.
+/// An array of `Element` in huge memory. Every element starts as zero bytes.
 template <class Element>
 class HugeArray {
   static_assert(std::is_trivially_copyable_v<Element> && std::is_trivially_default_constructible_v<Element>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of a hash that can be undone.
+// Inverts the steps of an invertible hash.
 #pragma once
 
 #include <concepts>
@@ -8,7 +8,7 @@
 
 namespace penumbra {
 
-/// The number y with y ^ (y >> shift) == x; shift is at least 1.
+/// Returns the number y with y ^ (y >> shift) == x. `shift` is at least 1.
 template <std::unsigned_integral Number>
 constexpr Number unshifted(Number x, unsigned shift) {
   Number y = x;
@@ -16,10 +16,10 @@ constexpr Number unshifted(Number x, unsigned shift) {
   return y;
 }
 
-/// The number by which a product with the odd `factor` becomes what it was, modulo any power of two.
+/// Returns the multiplicative inverse of the odd `factor`, modulo 2^digits of Number.
 template <std::unsigned_integral Number>
 constexpr Number inverse(Number factor) {
-  Number x = factor;  // right in the lower three bits; each round doubles them
+  Number x = factor;  // Right in the lower three bits; each round doubles the number of right bits.
   for (int round = 0; round < 5; ++round) x *= 2 - factor * x;
   return x;
 }

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rule of packet classification: which headers it matches, and its priority. Whatever writes rules down (ClassBench
-// files, OpenFlow flows) and whatever searches them (shaders and their tables' owners) speaks of these.
+// Defines rules of packet classification: the headers that a rule matches, and its priority. Readers of rules
+// (ClassBench files, OpenFlow flows) and the classifiers share these types.
 //
-// The fields of a header stand in words, a key; a rule has a value and a mask for each word, and ranges for the two
-// ports. Three sets of fields fit; the last word is the same in all of them, so that ports are always at one place:
+// The fields of a header form a key of 64-bit words. A rule has a value and a mask for each word, and ranges for the
+// two ports. There are three layouts. The last word is equal in all layouts, so that ports are always at one place:
 //
-//   ipv4      word 0  source address, destination address
-//             word 1  source port, destination port, protocol, 0 (8 bits), 0 (16 bits)
-//   ipv6      words 0 and 1  source address
-//             words 2 and 3  destination address
-//             word 4  as word 1 above
-//   openflow  word 0  source MAC address, port that it came in by (16 bits)
-//             word 1  destination MAC address, ethertype
-//             word 2  source address, destination address (IPv4; of ARP the protocol's addresses)
-//             word 3  0 (32 bits), VLAN (16 bits: 0xFFFF if there is no tag), VLAN priority (16 bits)
-//             word 4  as word 1 above, but ToS behind the protocol: its upper 6 bits, the lower two are 0
+// - `ipv4`, word 0: source address, destination address.
+// - `ipv4`, word 1: source port, destination port, protocol, 0 (8 bits), 0 (16 bits).
+// - `ipv6`, words 0 and 1: source address.
+// - `ipv6`, words 2 and 3: destination address.
+// - `ipv6`, word 4: like word 1 of `ipv4`.
+// - `openflow`, word 0: source MAC address, receive port (16 bits).
+// - `openflow`, word 1: destination MAC address, ethertype.
+// - `openflow`, word 2: source address, destination address (IPv4; for ARP the protocol's addresses).
+// - `openflow`, word 3: 0 (32 bits), VLAN (16 bits: 0xFFFF without a tag), VLAN priority (16 bits).
+// - `openflow`, word 4: like word 1 of `ipv4`, but the ToS follows the protocol: its upper 6 bits, the lower two are 0.
 //
-// each from the uppermost bits down. `openflow` is the 12-tuple of OpenFlow 1.0 (Table 3 of its specification).
+// Each word is filled from its most significant bits down. `openflow` is the 12-tuple of OpenFlow 1.0 (Table 3 of its
+// specification).
 #pragma once
 
 #include <array>
@@ -28,15 +29,15 @@ namespace penumbra {
 
 enum class RuleFields : std::uint8_t { ipv4, ipv6, openflow };
 
-/// Numbers of rules are 1 to this.
+/// The largest number of a rule; numbers start at 1.
 inline constexpr std::uint32_t kMostRules = 1'000'000;
 
-inline constexpr std::size_t kRuleWords = 5;  ///< of the widest key
+inline constexpr std::size_t kRuleWords = 5;  ///< Words of the widest key.
 inline constexpr unsigned kSourcePortShift = 48, kDestinationPortShift = 32, kProtocolShift = 24, kTosShift = 16;
 
 using RuleWords = std::array<std::uint64_t, kRuleWords>;
 
-/// How many words a key of these fields has; what is behind them in RuleWords is 0.
+/// Returns the number of words of a key. Further words in RuleWords are 0.
 constexpr std::size_t words_of(RuleFields fields) {
   return fields == RuleFields::ipv4 ? 2 : kRuleWords;
 }
@@ -51,10 +52,10 @@ struct PortRange {
   constexpr bool contains(std::uint16_t port) const { return first <= port && port <= last; }
 };
 
-/// What a rule matches. A range that a mask can say stands in the mask, and then the PortRange has all ports
-/// (normalised()).
+/// The headers that a rule matches. If a mask can express a port range, normalised() moves the range into the mask, and
+/// the PortRange has all ports.
 struct RuleMatch {
-  RuleWords value{};  ///< has no bit that the mask has not
+  RuleWords value{};  ///< Only bits of `mask` are set.
   RuleWords mask{};
   PortRange source_ports;
   PortRange destination_ports;
@@ -65,7 +66,7 @@ struct RuleMatch {
 
 struct Rule {
   RuleMatch match;
-  std::uint16_t priority = 0;  ///< the higher wins; among equal ones that which was added first
+  std::uint16_t priority = 0;  ///< The higher priority wins. Among equal priorities the rule that was added first wins.
 
   bool operator==(const Rule&) const = default;
 };
@@ -77,7 +78,7 @@ constexpr std::uint16_t destination_port_of(std::uint64_t last_word) {
   return static_cast<std::uint16_t>(last_word >> kDestinationPortShift);
 }
 
-/// Whether a header, with the words of `fields`, is one of those.
+/// Returns true if `match` matches `key`, a header in the layout of `fields`.
 constexpr bool matches(const RuleMatch& match, RuleFields fields, const RuleWords& key) {
   for (std::size_t word = 0; word < words_of(fields); ++word) {
     if (((key[word] ^ match.value[word]) & match.mask[word]) != 0) return false;
@@ -87,8 +88,8 @@ constexpr bool matches(const RuleMatch& match, RuleFields fields, const RuleWord
          match.destination_ports.contains(destination_port_of(last));
 }
 
-/// The same match in the one way in which it is written: bits of the value that the mask has not are 0, and a range
-/// that is one prefix of ports is in value and mask, if the mask says nothing else of that port.
+/// Returns the canonical form of `match`. Bits of the value outside the mask become 0. A port range that is a single
+/// prefix moves into value and mask, if the mask has no bits of that port.
 constexpr RuleMatch normalised(RuleMatch match, RuleFields fields) {
   std::uint64_t& value = match.value[words_of(fields) - 1];
   std::uint64_t& mask = match.mask[words_of(fields) - 1];

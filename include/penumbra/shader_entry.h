@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a shader's signature at compile time, so that an engine can call any shader through one type of function.
+// Reads a shader's signature at compile time, so that an engine can call any shader through one function type.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace penumbra {
 
-/// One argument of a shader and where in a batch it is found.
+/// Traits of one shader argument, with its location in a batch.
 template <class Argument>
 struct ShaderArgument;
 
@@ -44,7 +44,7 @@ struct ShaderArgument<penumbra_arena> {
 
 namespace detail {
 
-/// The arguments between the view and n, as a list of types.
+/// The arguments between the view and n, as a type list.
 template <class... Arguments>
 struct ArgumentList {};
 
@@ -61,7 +61,7 @@ struct WithoutCount<ArgumentList<Done...>, First, Rest...> {
 
 }  // namespace detail
 
-/// The signature of `Function`, a shader, and how to call it on a batch.
+/// Describes the signature of the shader `Function` and calls it on a batch.
 template <auto Function>
 struct ShaderEntry;
 
@@ -69,12 +69,12 @@ template <class View, class... Arguments, void (*Function)(View, Arguments...)>
 struct ShaderEntry<Function> {
   static_assert(std::is_trivially_copyable_v<View>, "a view is taken by value on every engine");
 
-  /// The signature under a name.
+  /// Returns the signature under the given name.
   static Shader describe(const char* name) { return describe(name, Columns{}); }
 
-  /// Calls the shader on the batch with `view`, the bytes of a View.
+  /// Calls the shader on the batch. `view` points to a View.
   static void call(const void* view, const Batch& batch) { call(view, batch, Function); }
-  /// The same of another function, which takes the shader's arguments.
+  /// Calls another function with the shader's arguments.
   template <class Callable>
   static void call(const void* view, const Batch& batch, const Callable& function) {
     call(view, batch, function, Columns{});

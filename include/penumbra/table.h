@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seam between a table's owner and the engines that read it.
+// Defines the interface between a table's owner and the engines that read the table.
 //
-// An owner (one control thread) builds and changes its memory and announces what it did through a `Table`. Readers take
-// the current view with one load. A published view stays valid until a grace period after the next publish; memory that
-// it reaches may change in place meanwhile, if each element is written atomically and any mix of old and new elements
-// answers every single lookup with the old or the new truth. An engine with memory of its own registers a mirror and
-// is told of every publish, change and commit in order.
+// An owner (one control thread) builds and changes its memory and announces each change through a `Table`. Readers load
+// the current view once. A published view stays valid until a grace period after the next publish. Memory that the view
+// reaches may change in place meanwhile, under two conditions. Each element is written atomically, and any mix of old
+// and new elements answers each lookup with the old or the new result. An engine with its own memory registers a
+// mirror, which receives every publish, change and commit in order.
 #pragma once
 
 #include <atomic>
@@ -20,15 +20,15 @@
 
 namespace penumbra {
 
-/// A block of host memory that a view points to: `pointer_offset` bytes into the view stands the pointer to it.
+/// A block of host memory. The view holds the pointer to it at byte `pointer_offset`.
 struct TableRegion {
   std::size_t pointer_offset = 0;
   const std::byte* data = nullptr;
   std::size_t bytes = 0;
 };
 
-/// A copy of a table elsewhere (another memory, another device). Called by the owner's thread only. What it waits for
-/// in a call must not be waiting for its detach().
+/// A copy of a table in another memory or device. Only the owner's thread calls it. A thread that a call waits for must
+/// not wait for detach() of this mirror.
 class TableMirror {
  public:
   TableMirror() = default;
@@ -36,15 +36,15 @@ class TableMirror {
   TableMirror& operator=(const TableMirror&) = delete;
   virtual ~TableMirror() = default;
 
-  /// A whole new version stands: copy the view and every region.
+  /// Copies the view and every region of a whole new version.
   virtual void published(std::span<const std::byte> view, std::span<const TableRegion> regions) = 0;
-  /// `bytes` bytes at `offset` of region `region` (an index into the published list) have been rewritten.
+  /// Copies `bytes` rewritten bytes at `offset` of region `region`, an index into the published list.
   virtual void changed(std::size_t region, std::size_t offset, std::size_t bytes) = 0;
-  /// The changes announced so far belong together and may become visible.
+  /// Makes the changes so far visible; they belong together.
   virtual void committed() = 0;
 };
 
-/// The published side of a table. Readers on any thread; publishing by one thread at a time.
+/// The published side of a table. Any thread may read; one thread at a time may publish.
 class Table {
  public:
   explicit Table(std::string name);
@@ -53,12 +53,12 @@ class Table {
 
   const std::string& name() const { return name_; }
   std::size_t view_bytes() const { return view_bytes_.load(std::memory_order_acquire); }
-  /// How many binary digits the size of what the view points to has, in bytes: tables of one class are alike to a
+  /// Returns the bit width of the total size in bytes of the view's memory. Tables of one size class behave alike in a
   /// cache.
   unsigned size_class() const { return size_class_.load(std::memory_order_relaxed); }
 
-  /// The current view, for engines that read host memory; null before the first publish. Valid until a grace period
-  /// after the next publish.
+  /// Returns the current view for engines that read host memory, or null before the first publish. The view is valid
+  /// until a grace period after the next publish.
   const void* view() const { return view_.load(std::memory_order_acquire); }
 
   /// Makes `view` current. The object must live until a grace period after the next publish.
@@ -69,7 +69,7 @@ class Table {
   }
   template <class View>
   void publish(const View&& view,
-               std::vector<TableRegion> regions) = delete;  ///< a temporary would not live long enough
+               std::vector<TableRegion> regions) = delete;  ///< A temporary would not live long enough.
 
   /// Announces a rewrite of part of a region of the current version.
   void changed(std::size_t region, std::size_t offset, std::size_t bytes) {
@@ -80,10 +80,10 @@ class Table {
     if (mirrored_.load(std::memory_order_relaxed)) announce_commit();
   }
 
-  /// Registers a mirror, which is given the current version at once. It must outlive its registration. To be called
-  /// by the thread that publishes, or before that thread starts.
+  /// Registers a mirror and sends it the current version immediately. The mirror must outlive its registration. Call
+  /// this function on the publishing thread, or before that thread starts.
   void attach(TableMirror& mirror);
-  /// Any thread; the owner may go on with its changes. When this returns, nothing more is said to the mirror.
+  /// Unregisters a mirror; no calls reach it afterwards. Any thread may call this while the owner makes changes.
   void detach(TableMirror& mirror);
 
  private:
@@ -96,12 +96,12 @@ class Table {
   std::atomic<std::size_t> view_bytes_{0};
   std::atomic<unsigned> size_class_{0};
   std::vector<TableRegion> regions_;
-  std::mutex mirrors_mutex_;  ///< held while something is said to them
+  std::mutex mirrors_mutex_;  ///< Held during calls of mirrors.
   std::vector<TableMirror*> mirrors_;
   std::atomic<bool> mirrored_{false};
 };
 
-/// When memory that readers may still hold can be reused. The runtime's is DPDK's rte_rcu_qsbr.
+/// Tells when memory that readers may still hold can be reused. The runtime's implementation uses DPDK's rte_rcu_qsbr.
 class GracePeriods {
  public:
   GracePeriods() = default;
@@ -109,13 +109,13 @@ class GracePeriods {
   GracePeriods& operator=(const GracePeriods&) = delete;
   virtual ~GracePeriods() = default;
 
-  /// Starts a grace period: once it has elapsed, no reader holds anything that was unreachable at this call.
+  /// Starts a grace period. Once it has elapsed, no reader holds memory that was unreachable at this call.
   virtual std::uint64_t start() = 0;
-  /// Whether that period has elapsed; with `wait` returns only when it has (always true then).
+  /// Returns true if the grace period `token` has elapsed. With `wait` it blocks until then and returns true.
   virtual bool elapsed(std::uint64_t token, bool wait) = 0;
 };
 
-/// For owners that no other thread reads (command-line look-ups, offline builds).
+/// Grace periods for owners whose tables no other thread reads (command-line look-ups, offline builds).
 class NoReaders final : public GracePeriods {
  public:
   std::uint64_t start() override { return 0; }

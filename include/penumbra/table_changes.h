@@ -9,14 +9,14 @@
 
 namespace penumbra {
 
-/// Gathers the elements of one region that an owner rewrites and announces them to the table's mirrors, near ones
-/// together: a copy across a gap costs a mirror less than another copy.
+/// Collects the elements of one region that an owner rewrites, and announces near elements together to the table's
+/// mirrors. Copying a small gap costs a mirror less than a second copy.
 template <class Element>
 class TableChanges {
  public:
   explicit TableChanges(std::size_t region) : region_(region) {}
 
-  /// Element `index` of the region has been rewritten.
+  /// Adds element `index` of the region, which the owner has rewritten.
   void add(Table& table, std::size_t index) {
     if (index < begin_ || index > end_ + kGap) {
       flush(table);
@@ -24,7 +24,7 @@ class TableChanges {
     }
     end_ = std::max(end_, index + 1);
   }
-  /// Announces what is still held back.
+  /// Announces the collected elements.
   void flush(Table& table) {
     if (begin_ < end_) table.changed(region_, begin_ * sizeof(Element), (end_ - begin_) * sizeof(Element));
     begin_ = std::numeric_limits<std::size_t>::max();

@@ -6,13 +6,13 @@
 
 namespace penumbra {
 
-/// When accept() has failed, for want of descriptors, say, nobody is accepted for a while: the listener stays readable,
-/// and who waits for that would wake at once, again and again.
+/// Pauses accepting connections after accept() has failed, for example for want of descriptors. The listener stays
+/// readable, so a thread that waits for it would otherwise wake again and again.
 class AcceptPause {
  public:
   static constexpr std::chrono::seconds kBreather{1};
 
-  /// `error`: what accept() has left in errno. That nobody waits any more is no failure.
+  /// Notes the errno of a failed accept(). An empty queue, an interruption and an aborted connection do not pause.
   void note(int error) {
     if (error != EAGAIN && error != EINTR && error != ECONNABORTED) until_ = Clock::now() + kBreather;
   }

@@ -4,12 +4,12 @@
 namespace penumbra {
 namespace {
 
-/// No path of a ConfigNode: a key that is not a scalar.
+/// Not a valid path of a ConfigNode: the path of a key that is not a scalar.
 constexpr const char* kOddKey = "?";
 
 }  // namespace
 
-/// The path of the node that begins now. `scalar` is its text if it is a scalar, and then perhaps a key.
+/// Returns the path of the node that begins now. `scalar` is the node's text if it is a scalar, which may be a key.
 std::string AliasPlaces::begin_node(const std::string& scalar) {
   if (open_.empty()) return "";
   Open& parent = open_.back();

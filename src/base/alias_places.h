@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the aliases of a YAML document stand.
+// Finds the places of the aliases in a YAML document.
 #pragma once
 
 #include <yaml-cpp/eventhandler.h>
@@ -18,7 +18,7 @@ namespace penumbra {
 class AliasPlaces final : public YAML::EventHandler {
  public:
   const YAML::Mark& document_start() const { return start_; }
-  /// The place of each alias, by the path of the value that it stands for.
+  /// Returns the place of each alias, by the path of the aliased value.
   std::map<std::string, YAML::Mark> take() { return std::move(places_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override { start_ = mark; }
@@ -35,11 +35,11 @@ class AliasPlaces final : public YAML::EventHandler {
   void OnMapEnd() override { open_.pop_back(); }
 
  private:
-  /// A map or a list whose end has not come yet.
+  /// A map or a list that has not ended yet.
   struct Open {
     std::string path;
     bool is_map = false;
-    bool has_key = false;  ///< of a map: its next node is a value
+    bool has_key = false;  ///< True if the next node of a map is a value.
     std::string key;
     std::size_t index = 0;
   };

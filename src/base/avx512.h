@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The intrinsics of AVX-512, for functions with [[gnu::target("arch=x86-64-v4")]].
+// Wraps AVX-512 intrinsics for functions with [[gnu::target("arch=x86-64-v4")]].
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include "base/thread_sanitizer.h"
 #include "penumbra/shader.h"
 
-// GCC 12 takes the registers that its own header leaves undefined for variables that are used so.
+// GCC 12 reports the deliberately undefined registers of its own header as uninitialised variables.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -21,13 +21,13 @@
 
 namespace penumbra {
 
-/// A word in each of eight lanes.
+/// Returns `value` in each of eight lanes.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i all_lanes(std::uint64_t value) {
   return _mm512_set1_epi64(static_cast<long long>(value));
 }
 
-/// Sixteen elements of an array, as penumbra_load_first() reads one: x86 orders what is read by way of them behind
-/// them. ThreadSanitizer does not see what an intrinsic reads; it is shown sixteen loads.
+/// Returns sixteen elements of an array, each read like penumbra_load_first(). On x86 later reads through the elements
+/// are ordered after them. ThreadSanitizer does not see reads of intrinsics, so it gets sixteen loads.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i gather_first(const std::uint32_t* array,
                                                                                   __m512i numbers) {
   if constexpr (!kThreadSanitizer) return _mm512_i32gather_epi32(numbers, array, 4);
@@ -37,8 +37,7 @@ namespace penumbra {
   return _mm512_load_si512(element);
 }
 
-/// Sixteen such elements in the lanes that are asked for, each as penumbra_load() reads one; the other lanes have
-/// `otherwise`.
+/// Returns sixteen elements in the lanes of `asked`, each read like penumbra_load(); the other lanes have `otherwise`.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i gather(const std::uint32_t* array, __m512i numbers,
                                                                             __mmask16 asked, __m512i otherwise) {
   if constexpr (!kThreadSanitizer) return _mm512_mask_i32gather_epi32(otherwise, asked, numbers, array, 4);
@@ -51,8 +50,7 @@ namespace penumbra {
   return _mm512_load_si512(element);
 }
 
-/// Eight elements of 64 bits in the lanes that are asked for, each as penumbra_load() reads one; the other lanes have
-/// 0.
+/// Returns eight 64-bit elements in the lanes of `asked`, each read like penumbra_load(); the other lanes have 0.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i gather(const std::uint64_t* array, __m512i numbers,
                                                                             __mmask8 asked) {
   if constexpr (!kThreadSanitizer) {
@@ -66,7 +64,7 @@ namespace penumbra {
   return _mm512_load_si512(element);
 }
 
-/// The lower halves of sixteen words of 64 bits, eight in each argument; and their upper halves.
+/// Return the lower or upper halves of sixteen 64-bit words, eight in each argument.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i lower_halves(__m512i first, __m512i second) {
   const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
   return _mm512_permutex2var_epi32(first, even, second);
@@ -76,7 +74,7 @@ namespace penumbra {
   return _mm512_permutex2var_epi32(first, odd, second);
 }
 
-/// How many bits of each element of 32 bits are set.
+/// Returns the number of set bits of each 32-bit element.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i popcount(__m512i elements) {
   const __m512i of_four_bits = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
   const __m512i lower = _mm512_and_si512(elements, _mm512_set1_epi8(0xF));

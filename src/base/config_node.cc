@@ -17,10 +17,10 @@ namespace penumbra {
 namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
-constexpr const char* kRoot = "the configuration";  ///< how the root is called in messages
+constexpr const char* kRoot = "the configuration";  ///< Name of the root in messages.
 
-/// The only document of a text. YAML::Load() would ignore all but the first, and on some broken texts YAML::LoadAll()
-/// of yaml-cpp 0.7 never comes to an end. Puts the places of its aliases into `aliases`.
+/// Returns the only document of a text and puts the places of its aliases into `aliases`. YAML::Load() would ignore all
+/// but the first document. YAML::LoadAll() of yaml-cpp 0.7 never ends for some broken texts.
 YAML::Node load_document(const std::string& text, const std::string& name, std::map<std::string, YAML::Mark>& aliases) {
   const YAML::Node node = YAML::Load(text);
   std::istringstream stream(text);
@@ -34,15 +34,15 @@ YAML::Node load_document(const std::string& text, const std::string& name, std::
   return node;
 }
 
-/// Bounds what a document holds once its aliases are followed. yaml-cpp bounds the nesting of a text, but an alias may
-/// stand inside what it names, and then there is no end; or aliases of aliases spell out more than any memory holds.
+/// Bounds the size of a document after its aliases are expanded. yaml-cpp bounds the nesting of a text. However, an
+/// alias inside its own anchor expands endlessly, and aliases of aliases can exceed any memory.
 class AliasBound {
  public:
-  /// A text without aliases has at most a value a byte.
+  /// A text without aliases has at most one value per byte.
   AliasBound(const std::string& name, std::size_t bytes) : name_(name), left_(bytes + kMaxMore) {}
 
   void check(const YAML::Node& node, std::size_t depth = 0) {
-    if (depth > kMaxDepth) refuse(node, "an alias stands inside what it names");
+    if (depth > kMaxDepth) refuse(node, "an alias is inside the node that it names");
     if (left_-- == 0) refuse(node, fmt::format("aliases spell out over {} values more than there are", kMaxMore));
     if (node.IsMap()) {
       for (const auto& entry : node) {
@@ -55,7 +55,7 @@ class AliasBound {
   }
 
  private:
-  static constexpr std::size_t kMaxDepth = 500;  // yaml-cpp's own
+  static constexpr std::size_t kMaxDepth = 500;  // The limit of yaml-cpp.
   static constexpr std::size_t kMaxMore = 100'000;
 
   [[noreturn]] void refuse(const YAML::Node& node, const std::string& what) const {
@@ -73,7 +73,7 @@ std::string kind_of(const YAML::Node& node) {
   return "nothing";
 }
 
-/// Scalars in quotes, so that no two nodes give the same text.
+/// Returns a normalised text. Scalars are quoted, so that different nodes give different texts.
 std::string canonical(const YAML::Node& node) {
   if (node.IsMap()) {
     std::map<std::string, std::string> entries;
@@ -93,20 +93,19 @@ std::string canonical(const YAML::Node& node) {
   return text + "'";
 }
 
-/// Advice that mends a line that is not YAML; "" if nothing is known.
+/// Returns advice for a line that is not valid YAML, or "".
 std::string advice_on(const std::string& text, int line) {
   std::istringstream lines(text);
   std::string found;
   for (int i = 0; i <= line && std::getline(lines, found); ++i) continue;
   const std::string indentation = found.substr(0, found.find_first_not_of(" \t"));
   if (indentation.find('\t') == std::string::npos) return "";
-  return "; a tab stands in front of this line, and YAML is indented by spaces";
+  return "; a tab begins this line, and YAML is indented by spaces";
 }
 
 }  // namespace
 
-// yaml-cpp throws errors of its own at every use of the node that it gives for an absent key; an undefined one it
-// bears.
+// yaml-cpp throws its own errors at every use of a missing key's node, but accepts an undefined node.
 ConfigNode::ConfigNode(const YAML::Node& node, std::shared_ptr<const File> file, std::string name, YAML::Mark mark,
                        bool aliased)
     : node_(node.IsDefined() ? node : YAML::Node(YAML::NodeType::Undefined)),
@@ -115,19 +114,19 @@ ConfigNode::ConfigNode(const YAML::Node& node, std::shared_ptr<const File> file,
       mark_(mark),
       aliased_(aliased) {
   if (aliased_) return;
-  // yaml-cpp gives the node that an alias stands for, with the place of its anchor.
+  // yaml-cpp returns the aliased node, with the place of its anchor.
   if (const auto alias = file_->aliases.find(name_); alias != file_->aliases.end()) {
     mark_ = alias->second;
     aliased_ = true;
     return;
   }
-  // yaml-cpp puts a value that is not there where the next word stands: the place of its key or parent is better.
+  // yaml-cpp places a missing value at the next word; the place of its key or parent is better.
   if (present() && !is_null() && !node_.Mark().is_null()) mark_ = node_.Mark();
 }
 
 ConfigNode& ConfigNode::operator=(const ConfigNode& other) {
   if (this == &other) return *this;
-  node_.reset(other.node_);  // an assignment would change the document
+  node_.reset(other.node_);  // An assignment would change the document.
   file_ = other.file_;
   name_ = other.name_;
   mark_ = other.mark_;
@@ -142,7 +141,7 @@ ConfigNode ConfigNode::load(const std::filesystem::path& file) {
 ConfigNode ConfigNode::parse(const std::string& text, const std::string& name, const std::filesystem::path& directory) {
   const auto source = std::make_shared<File>(File{name, directory, {}, text});
   try {
-    // The mark of a document's end shows a quote that is never closed, which yaml-cpp 0.7 would take for closed.
+    // The end marker reveals a quote that is never closed, which yaml-cpp 0.7 would accept as closed.
     const YAML::Node node = load_document(text + (text.ends_with('\n') ? "" : "\n") + "...\n", name, source->aliases);
     if (node.IsNull()) throw InputError({name}, "is empty; expected a configuration");
     AliasBound(name, text.size()).check(node);
@@ -164,7 +163,7 @@ void ConfigNode::require_map(const std::vector<std::string>& keys) const {
     throw error("expected a map with the keys " + fmt::format("{}", fmt::join(keys, ", ")) + ", found " +
                 kind_of(node_));
   std::set<std::string> seen;
-  YAML::Node before;  // the entry's, if its value is a scalar
+  YAML::Node before;  // The value of the previous entry, if it is a scalar.
   std::string before_key;
   for (const auto& entry : node_) {
     const ConfigNode key = key_of(entry.first);
@@ -180,7 +179,8 @@ void ConfigNode::require_map(const std::vector<std::string>& keys) const {
                        "unknown key " + quote(word) + " in " + name_ +
                            (hint.empty() ? "; valid keys: " + fmt::format("{}", fmt::join(keys, ", ")) : "; " + hint));
     }
-    if (!seen.insert(word).second) throw InputError(key.location(), "key " + quote(word) + " stands twice in " + name_);
+    if (!seen.insert(word).second)
+      throw InputError(key.location(), "key " + quote(word) + " is given twice in " + name_);
     before_key = entry.second.IsScalar() ? word : "";
     if (!before_key.empty()) before.reset(entry.second);
   }
@@ -216,7 +216,7 @@ ConfigNode ConfigNode::empty_map() const {
   return {YAML::Node(YAML::NodeType::Map), file_, name_, mark_, aliased_};
 }
 
-/// A key of this map, at its own place. It has no path of its own: an alias that stands for the map is not the key's.
+/// Returns a key of this map at the key's place. The key has no path: an alias for the map is not an alias for the key.
 ConfigNode ConfigNode::key_of(const YAML::Node& key) const {
   return {key, file_, "a key of " + name_, mark_, aliased_};
 }
@@ -253,7 +253,7 @@ std::uint64_t ConfigNode::integer(std::uint64_t least, std::uint64_t most) const
   std::uint64_t number = 0;
   const std::string digits = node_.IsScalar() ? node_.Scalar() : "";
   const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  // YAML 1.1 and C take a leading zero for octal, people and YAML 1.2 for decimal.
+  // YAML 1.1 and C read a leading zero as octal, people and YAML 1.2 as decimal.
   if (digits.size() > 1 && digits[0] == '0' && end == digits.data() + digits.size()) {
     throw error("expected a number without leading zeros for " + name_ + ", found " + kind_of(node_));
   }

@@ -104,7 +104,7 @@ TEST(ConfigNode, RefusesUnknownRepeatedAndNonScalarKeys) {
   EXPECT_EQ(message_of([] { parse("zzz: 2\n").require_map({"ports", "engine"}); }),
             "c.yaml:1:1: unknown key 'zzz' in the configuration; valid keys: ports, engine");
   EXPECT_EQ(message_of([] { parse("ports: 1\nports: 2\n").require_map({"ports"}); }),
-            "c.yaml:2:1: key 'ports' stands twice in the configuration");
+            "c.yaml:2:1: key 'ports' is given twice in the configuration");
   EXPECT_EQ(message_of([] { parse("? [1]\n: 2\n").require_map({"ports"}); }),
             "c.yaml:1:3: expected a key, found a list");
   EXPECT_THAT(message_of([] { parse("? {a: 1}\n: 2\n").keys(); }), HasSubstr("found a map"));
@@ -153,9 +153,10 @@ TEST(ConfigNode, AnchorsAndTagsAreWhatTheyStandFor) {
 TEST(ConfigNode, RefusesANodeThatContainsItself) {
   for (const char* text :
        {"a: &x [*x]\n", "a: &x {b: [1, {c: *x}]}\n", "a: &x {*x : 1}\n", "&x a: &x [*x, {b: *x}]\n"}) {
-    EXPECT_THAT(message_of([&] { parse(text); }), HasSubstr("an alias stands inside what it names")) << text;
+    EXPECT_THAT(message_of([&] { parse(text); }), HasSubstr("an alias is inside the node that it names")) << text;
   }
-  EXPECT_EQ(message_of([] { parse("a: 1\nb:\n  - &x [*x]\n"); }), "c.yaml:3:5: an alias stands inside what it names");
+  EXPECT_EQ(message_of([] { parse("a: 1\nb:\n  - &x [*x]\n"); }),
+            "c.yaml:3:5: an alias is inside the node that it names");
 }
 
 TEST(ConfigNode, RefusesABillionLaughsAtOnce) {
@@ -194,7 +195,8 @@ TEST(ConfigNode, TakesOneDocumentAndNoLess) {
   EXPECT_EQ(message_of([] { parse("# only this\n---\n"); }), "c.yaml: is empty; expected a configuration");
   EXPECT_EQ(message_of([] { parse("a: 1\n---\nb: 2\n"); }),
             "c.yaml:2:1: a second document begins here; expected one only");
-  EXPECT_THAT(message_of([] { parse(","); }), HasSubstr("expected"));  // YAML::LoadAll() would give documents for ever
+  // YAML::LoadAll() would return documents endlessly.
+  EXPECT_THAT(message_of([] { parse(","); }), HasSubstr("expected"));
   EXPECT_THAT(message_of([] { parse("a: [1\n"); }), StartsWith("c.yaml:2:1: not valid YAML: "));
   EXPECT_THAT(message_of([] { parse("a: \"x\n"); }), StartsWith("c.yaml:2:1: not valid YAML: "));
   EXPECT_EQ(message_of([] { ConfigNode::load("/"); }), "/: cannot be read: Is a directory");

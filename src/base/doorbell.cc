@@ -21,11 +21,11 @@ void Doorbell::join(const FileDescriptor& epoll) const {
 }
 
 void Doorbell::ring() noexcept {
-  // The work comes before the look at the sleeper, whose word comes before its look for work. Most rings find it awake:
-  // so many threads only read.
+  // The caller's work must precede the check of the sleeper, just as the sleeper's flag precedes its check for work.
+  // Most calls find the sleeper awake, so threads usually only read.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!listening_.load(std::memory_order_relaxed) || !listening_.exchange(false)) return;
-  // It fails only when the counter is full, which takes longer than machines last.
+  // The write fails only if the counter is full, which never happens in practice.
   eventfd_write(event_.get(), 1);
 }
 

@@ -7,22 +7,22 @@
 
 namespace penumbra {
 
-/// Wakes a thread that sleeps in epoll. The sleeper says that it listens, then looks whether there is work, and only
-/// then sleeps; the others put the work where it looks, and then ring: so nobody sleeps over work.
+/// Wakes a thread that sleeps in epoll. The sleeper calls listen(), then checks for work, and only then sleeps. Other
+/// threads first add the work and then call ring(). So the sleeper never misses work.
 class Doorbell {
  public:
   /// Throws std::system_error.
   Doorbell();
 
-  /// Adds it to an epoll set, by edges: there is nothing to read. Throws std::system_error.
+  /// Adds the doorbell to an epoll set, edge-triggered; the sleeper need not read it. Throws std::system_error.
   void join(const FileDescriptor& epoll) const;
-  /// The sleeper, before it looks for the last time, and after its sleep.
+  /// Called by the sleeper: listen() before its last check for work, ignore() after its sleep.
   void listen() noexcept {
     listening_.store(true);
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
   void ignore() noexcept { listening_.store(false); }
-  /// Anybody. Costs a system call only if the sleeper listens.
+  /// Wakes the sleeper. Costs a system call only if the sleeper listens. Any thread.
   void ring() noexcept;
 
  private:

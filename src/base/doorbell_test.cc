@@ -12,7 +12,7 @@ namespace {
 
 class DoorbellTest : public testing::Test {
  protected:
-  /// Whether it rang within so many milliseconds.
+  /// Returns true if the doorbell rings within `milliseconds`.
   bool rings(int milliseconds) {
     epoll_event event{};
     return epoll_wait(epoll_.get(), &event, 1, milliseconds) == 1;
@@ -39,10 +39,10 @@ TEST_F(DoorbellTest, IsHeardByWhoListensOnly) {
   }
 }
 
-/// Who works rings once, and not again before that was heard: a ring that is missed is not made good by the next.
+/// The worker rings once and waits until the ring was heard, so a later ring cannot hide a missed one.
 TEST_F(DoorbellTest, LetsNobodySleepOverWork) {
   constexpr int kRings = 20'000;
-  constexpr int kPatience = 20'000;  // milliseconds
+  constexpr int kPatience = 20'000;  // Milliseconds.
   doorbell_.join(epoll_);
   std::atomic<int> given{0}, taken{0};
   bool missed = false;

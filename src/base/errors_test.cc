@@ -11,7 +11,7 @@
 namespace penumbra {
 namespace {
 
-/// The definition, word for word.
+/// Implements the definition literally.
 std::size_t distance_by_definition(const std::string& a, const std::string& b) {
   if (a.empty()) return b.size();
   if (b.empty()) return a.size();

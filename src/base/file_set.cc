@@ -16,7 +16,7 @@
 namespace penumbra {
 namespace {
 
-constexpr const char* kNew = ".new";  ///< ends the name of a file until it takes its place
+constexpr const char* kNew = ".new";  ///< Suffix of a new file until it replaces the old file.
 
 [[noreturn]] void fail(const std::filesystem::path& file, const char* what) {
   throw std::system_error(errno, std::generic_category(), file.string() + ": " + what);
@@ -32,7 +32,7 @@ void sync_folder(const std::filesystem::path& file) {
   if (!descriptor || ::fsync(descriptor.get()) != 0) fail(folder, "cannot be written to the disk");
 }
 
-/// `like` is a file whose mode and owner the new one gets, if there is such a file.
+/// Writes one file. The new file gets the mode and owner of `like`, if that file exists.
 void write_one(const std::filesystem::path& file, const std::string& text, const std::filesystem::path& like) {
   constexpr mode_t kUsual = 0644, kMode = 07777;
   const FileDescriptor descriptor(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, kUsual));
@@ -73,7 +73,7 @@ void write_files(const std::filesystem::path& journal, std::span<const FileConte
     for (std::size_t i = 0; i < files.size(); ++i) write_one(new_name(targets[i]), files[i].text, targets[i]);
     if (targets.size() > 1) {
       write_one(new_name(journal), list, targets.front());
-      put_in_place({journal});  // from here on the change counts
+      put_in_place({journal});  // From here on the change counts.
     }
   } catch (...) {
     for (const auto& target : targets) ::unlink(new_name(target).c_str());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several files that are written as one: all of them or none, also if the machine stops meanwhile.
+// Writes several files atomically: all of them or none, even if the machine fails meanwhile.
 #pragma once
 
 #include <compare>
@@ -16,22 +16,22 @@ struct FileContent {
   std::string text;
 };
 
-/// Writes the files. Each keeps its mode, and its owner where that is permitted; a link stays a link. `journal` is a
-/// file that exists while the new contents take their places: finish_files() ends what was cut off. Throws
+/// Writes the files. Each file keeps its mode, and its owner if that is permitted; a link stays a link. `journal` is a
+/// file that exists while the new contents replace the old: finish_files() completes an interrupted write. Throws
 /// std::system_error; then nothing has changed.
 void write_files(const std::filesystem::path& journal, std::span<const FileContent> files);
-/// Before the files are read: completes what write_files() had begun to put in place. Does nothing without a journal.
-/// Throws std::system_error.
+/// Completes an interrupted write_files(). Call before reading the files. Does nothing without a journal. Throws
+/// std::system_error.
 void finish_files(const std::filesystem::path& journal);
 
 /// Identity of a file, to detect a later change.
 struct FileStamp {
   std::uint64_t device = 0, inode = 0, size = 0;
   std::int64_t seconds = 0,
-               nanoseconds = 0;  ///< of the last change of its contents
+               nanoseconds = 0;  ///< Time of the last change of the contents.
   bool operator==(const FileStamp&) const = default;
 };
-/// All 0 if there is no such file.
+/// Returns the stamp of a file, or all 0 if the file does not exist.
 FileStamp stamp_of(const std::filesystem::path& file) noexcept;
 
 }  // namespace penumbra

@@ -51,7 +51,7 @@ TEST_F(FileSetTest, OneThatCannotBeWrittenAndNoneIs) {
   EXPECT_EQ(files(), 1U);
 }
 
-/// As a machine that stopped leaves it, before the change counted and after.
+/// Simulates the files after a machine failure, before and after the change counts.
 TEST_F(FileSetTest, WhatWasCutOffIsEndedOrForgotten) {
   write(path("a"), "new a");
   write(path("b"), "old b");

@@ -12,7 +12,8 @@
 namespace penumbra {
 namespace {
 
-using Bytes = std::vector<std::uint8_t>;  // on the heap and just as long as said, so that ASan sees a read past the end
+// On the heap with its exact size, so that ASan detects a read past the end.
+using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::uint8_t kUdp = 17, kTcp = 6, kIcmp = 1;
 
@@ -28,7 +29,8 @@ struct Flow {
   std::uint16_t destination_port = 53;
 };
 
-/// An IPv4 packet of the flow; `header_words` of 32 bits and `payload` bytes behind, which begin with the ports.
+/// Returns an IPv4 packet of the flow with a header of `header_words` 32-bit words. The `payload` bytes begin with the
+/// ports.
 Bytes packet_of(const Flow& flow, std::size_t payload = 8, std::size_t header_words = 5) {
   Bytes packet(header_words * 4 + payload, 0xEE);
   packet[0] = static_cast<std::uint8_t>(0x40 | header_words);
@@ -52,8 +54,8 @@ TEST(Ipv4FlowHash, IsTheSameForAllPacketsOfAFlow) {
   const std::uint32_t expected = hash_of(packet_of(flow));
   std::mt19937 random(1);
   for (int i = 0; i < 1'000; ++i) {
-    // Everything that differs between packets of one flow: type of service, lengths, identification, don't-fragment,
-    // TTL, checksum, options, payload.
+    // These fields differ between packets of one flow: type of service, lengths, identification, don't-fragment, TTL,
+    // checksum, options, payload.
     Bytes packet = packet_of(flow, 4 + random() % 100, 5 + random() % 11);
     const std::size_t header = static_cast<std::size_t>(packet[0] & 0xF) * 4;
     for (const std::size_t at : {1, 2, 3, 4, 5, 8, 10, 11}) packet[at] = static_cast<std::uint8_t>(random());
@@ -72,7 +74,7 @@ TEST(Ipv4FlowHash, KeepsTheFragmentsOfADatagramTogether) {
     Bytes later = packet_of({});
     const auto offset = static_cast<std::uint16_t>(1 + random() % 0x1FFF);
     put(later, 6, (random() % 2 == 0 ? 0x2000U : 0U) | offset, 2);
-    put(later, 20, random(), 4);  // payload where the first one has its ports
+    put(later, 20, random(), 4);  // Payload at the offset of the first fragment's ports.
     ASSERT_EQ(hash_of(later), hash_of(first)) << offset;
   }
 }
@@ -90,20 +92,20 @@ TEST(Ipv4FlowHash, DependsOnEachPartOfTheFlowAndOnTheSeed) {
 TEST(Ipv4FlowHash, TakesPortsOnlyWhereThereAreSome) {
   EXPECT_EQ(hash_of(packet_of({.protocol = kIcmp, .source_port = 1})),
             hash_of(packet_of({.protocol = kIcmp, .source_port = 2})));
-  // A packet captured in part has no ports to read: at most three bytes of the four are there.
+  // A truncated packet has no readable ports: at most three of the four bytes are present.
   for (std::size_t payload = 0; payload < 4; ++payload) {
     for (std::size_t words = 5; words <= 15; ++words) {
       EXPECT_EQ(hash_of(packet_of({.source_port = 1}, payload, words)),
                 hash_of(packet_of({.source_port = 2}, payload, words)));
     }
   }
-  // A header that says to be longer than what is there.
+  // The header length exceeds the packet.
   Bytes packet = packet_of({}, 0);
   packet[0] = 0x4F;
   EXPECT_EQ(hash_of(packet), hash_of(packet_of({}, 0)));
 }
 
-/// The chi-square of how `count` hashes fall into buckets, in standard deviations from what chance would give.
+/// Returns the chi-square of `count` hashes over the buckets, in standard deviations from the expected value.
 double chi_square_deviation(std::size_t buckets, std::size_t count,
                             const std::function<std::size_t(std::size_t)>& bucket) {
   std::vector<std::size_t> counts(buckets);
@@ -118,7 +120,8 @@ double chi_square_deviation(std::size_t buckets, std::size_t count,
   return (chi_square - freedom) / std::sqrt(2 * freedom);
 }
 
-/// Hashes choose a bucket by their high bits (hash * buckets >> 32) and by their remainder; flows differ by little.
+/// Hashes choose a bucket by their high bits (hash * buckets >> 32) and by their remainder; the flows differ only
+/// slightly.
 TEST(Ipv4FlowHash, SpreadsSimilarFlowsEvenly) {
   constexpr std::size_t kFlows = 20'000;
   const std::vector<std::function<Flow(std::uint32_t)>> families{
@@ -134,7 +137,7 @@ TEST(Ipv4FlowHash, SpreadsSimilarFlowsEvenly) {
         const auto hash = [&](std::size_t i) {
           return hash_of(packet_of(families[family](static_cast<std::uint32_t>(i))), seed);
         };
-        // A hash that is more even than chance would be as good, so the bound is on one side only.
+        // A hash that is more even than a random one is as good, so the bound is one-sided.
         EXPECT_LT(chi_square_deviation(buckets, kFlows, [&](std::size_t i) { return hash(i) * buckets >> 32; }), 5)
             << "high bits, family " << family << ", buckets " << buckets << ", seed " << seed;
         EXPECT_LT(chi_square_deviation(buckets, kFlows, [&](std::size_t i) { return hash(i) % buckets; }), 5)
@@ -144,7 +147,7 @@ TEST(Ipv4FlowHash, SpreadsSimilarFlowsEvenly) {
   }
 }
 
-/// What one use of the hash sent to one bucket must still be spread by another use with another seed.
+/// Flows that one seed sends to one bucket must still be spread by another seed.
 TEST(Ipv4FlowHash, TwoSeedsChooseIndependently) {
   constexpr std::size_t kWays = 4;
   std::vector<std::uint32_t> survivors;
@@ -186,7 +189,7 @@ TEST(FrameFlowHash, HashesIpv4AsThePacket) {
             ipv4_flow_hash(packet.data(), packet.size(), 9, FlowPorts::tcp_and_sctp));
 }
 
-/// A fragment has no ports, and must meet the flow's whole datagrams.
+/// A fragment has no ports, and must get the hash of the flow's whole datagrams.
 TEST(FrameFlowHash, IsTheSameForWholeDatagramsAndFragmentsOfUdp) {
   for (const std::uint8_t protocol : {kUdp, std::uint8_t{136}}) {
     const Bytes whole = packet_of({.protocol = protocol});
@@ -210,8 +213,8 @@ TEST(FrameFlowHash, HashesIpv6ByAddressesAndPorts) {
   EXPECT_NE(frame_hash(frame_of(0x86DD, ipv6_packet(2, 5))), hash);
   EXPECT_NE(frame_hash(frame_of(0x86DD, ipv6_packet(1, 6))), hash);
   Bytes same = ipv6_packet(1, 5);
-  same[7] = 3;      // hop limit
-  same[46] = 0x77;  // behind the ports
+  same[7] = 3;      // Hop limit.
+  same[46] = 0x77;  // After the ports.
   EXPECT_EQ(frame_hash(frame_of(0x86DD, same)), hash);
 }
 
@@ -236,7 +239,7 @@ TEST(FrameFlowHash, ReadsNothingPastTheEnd) {
       if (bytes < 14) {
         EXPECT_EQ(hash, 9U);
       }
-      // Bytes that lie behind the end do not change the hash.
+      // Bytes after the end do not change the hash.
       Bytes longer = cut;
       longer.resize(bytes + 64, 0x5A);
       EXPECT_EQ(frame_flow_hash(longer.data(), bytes, 9), hash);

@@ -21,7 +21,7 @@ std::size_t whole_pages(std::size_t bytes) {
 
 HugeMemory::HugeMemory(std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
-  // One huge page more than asked for always holds an aligned stretch; what lies around it goes back.
+  // One additional huge page ensures that the mapping has an aligned range; the rest is unmapped.
   const std::size_t kept = whole_pages(bytes);
   const std::size_t mapped = kept + kHugePage;
   void* const memory =
@@ -36,7 +36,8 @@ HugeMemory::HugeMemory(std::size_t bytes) : bytes_(bytes) {
   if (before > 0) munmap(start, before);
   munmap(start + before + kept, kHugePage - before);
   data_ = start + before;
-  madvise(data_, kept, MADV_HUGEPAGE);  // advice: a kernel without huge pages refuses, and small ones serve
+  // Only advice: a kernel without huge pages refuses it, and small pages are sufficient.
+  madvise(data_, kept, MADV_HUGEPAGE);
 }
 
 HugeMemory::~HugeMemory() {

@@ -11,7 +11,7 @@
 namespace penumbra {
 namespace {
 
-/// Takes a decimal number of at most `most` off the front of `text`; no sign, no leading zeros.
+/// Removes a decimal number of at most `most` from the front of `text`; no sign, no leading zeros.
 std::optional<std::uint32_t> take_decimal(std::string_view& text, std::uint32_t most) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -61,7 +61,7 @@ std::optional<Ipv4Prefix> parse_ipv4_prefix(std::string_view text) {
 }
 
 std::optional<Ipv6Address> parse_ipv6_address(std::string_view text) {
-  char copy[INET6_ADDRSTRLEN];  // with its end, which inet_pton() needs
+  char copy[INET6_ADDRSTRLEN];  // Includes the terminating zero, which inet_pton() needs.
   if (text.size() >= sizeof copy || text.find('\0') != std::string_view::npos) return std::nullopt;
   copy[text.copy(copy, text.size())] = '\0';
   in6_addr bytes;

@@ -15,7 +15,7 @@ namespace {
 TEST(Ipv4Address, IsReadAndPrintedAsTheSystemDoes) {
   std::mt19937 random(1);
   for (int i = 0; i < 20'000; ++i) {
-    // Few different bytes, so that 0, 255 and short ones come often.
+    // Few different bytes, so that 0, 255 and short numbers are frequent.
     std::uint32_t value = 0;
     for (int byte = 0; byte < 4; ++byte) value = value << 8 | (random() % 3 == 0 ? random() % 256 : random() % 3 * 127);
     const in_addr system{htonl(value)};
@@ -26,8 +26,8 @@ TEST(Ipv4Address, IsReadAndPrintedAsTheSystemDoes) {
   }
 }
 
-/// Texts around the edge of what is an address: a valid one with a byte changed, added or taken away. The system's
-/// inet_pton() takes leading zeros from no one either, which makes it an oracle.
+/// Tests texts near the boundary of valid addresses: a valid address with a byte changed, added or removed. The
+/// system's inet_pton() refuses leading zeros too, so it serves as the reference.
 TEST(Ipv4Address, TakesWhatTheSystemTakesAndNothingElse) {
   std::mt19937 random(2);
   const std::string letters = "0123456789./ :-+x";
@@ -82,7 +82,8 @@ TEST(Ipv4Prefix, ContainsFromItsFirstAddressToItsLast) {
   }
 }
 
-/// RFC 5952, section 4, by its words: no leading zeros, the longest run of zeros, the first of equals, two at least.
+/// Implements RFC 5952, section 4, literally: no leading zeros, the longest run of at least two zeros, the first among
+/// equals.
 std::string written(Ipv6Address address) {
   std::vector<unsigned> words;
   for (const std::uint64_t half : {address.high, address.low}) {
@@ -116,7 +117,7 @@ TEST(Ipv6Address, IsPrintedAsRfc5952WantsAndReadAsItIsPrinted) {
       address.high = address.high << 16 | address.low >> 48;
       address.low = address.low << 16 | (value & 0xFFFF);
     }
-    // ::a.b.c.d and ::ffff:a.b.c.d are written otherwise (section 5).
+    // ::a.b.c.d and ::ffff:a.b.c.d have another form (section 5).
     if (address.high == 0 && address.low >> 48 == 0) address.high = std::uint64_t{0x2001} << 48;
     ASSERT_EQ(to_string(address), written(address));
     ASSERT_EQ(parse_ipv6_address(to_string(address)), address) << to_string(address);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The chain of extension headers of an IPv6 packet (RFC 8200, section 4). A pure function over bytes.
+// Parses the chain of extension headers of an IPv6 packet (RFC 8200, section 4). The parser is a pure function over
+// bytes.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,8 @@
 
 namespace penumbra {
 
-/// Next-header numbers of extension headers (IANA, "IPv6 Extension Header Types"). ESP is none of them here: nothing
-/// behind it can be read. Nor are Mobility and HIP, behind which RFC 6275 and RFC 7401 let nothing follow.
+/// Next-header numbers of extension headers (IANA, "IPv6 Extension Header Types"). ESP is excluded, because the data
+/// after it cannot be read. Mobility and HIP are excluded, because no header may follow them (RFC 6275, RFC 7401).
 namespace ipv6_extension {
 inline constexpr std::uint8_t kHopByHop = 0, kRouting = 43, kFragment = 44, kAuthentication = 51, kDestination = 60,
                               kShim6 = 140;
@@ -21,7 +22,7 @@ constexpr bool contains(std::uint8_t next_header) {
          next_header == kAuthentication || next_header == kDestination || next_header == kShim6;
 }
 
-/// Sets of them, a bit each.
+/// Bit masks of extension headers.
 enum Bits : std::uint8_t {
   kHopByHopBit = 1,
   kRoutingBit = 2,
@@ -50,23 +51,23 @@ constexpr std::uint8_t bit_of(std::uint8_t next_header) {
 
 /// Result of a walk over the chain of a packet's headers.
 struct Ipv6Chain {
-  /// The most extension headers that are passed over. A packet of the Internet has seldom more than two.
+  /// The maximum number of extension headers to skip. Packets of the Internet seldom have more than two.
   static constexpr unsigned kMostHeaders = 8;
 
-  std::size_t end = 0;       ///< where the header behind the last one read begins, from the packet's first byte
-  std::uint8_t next = 0;     ///< that header's number
-  std::uint8_t headers = 0;  ///< ipv6_extension::Bits of those read
-  bool is_complete = false;  ///< `next` is no extension header, or this is a later fragment
+  std::size_t end = 0;       ///< Offset of the header after the last parsed header, from the packet's first byte.
+  std::uint8_t next = 0;     ///< Number of the header at `end`.
+  std::uint8_t headers = 0;  ///< ipv6_extension::Bits of the parsed headers.
+  bool is_complete = false;  ///< True if `next` is not an extension header, or the packet is a later fragment.
   bool more_fragments = false;
-  std::uint16_t offset = 0;  ///< of the fragment, in bytes
+  std::uint16_t offset = 0;  ///< Offset of the fragment, in bytes.
 
-  /// A packet whose fragment header says that it is whole (RFC 6946) is no fragment.
+  /// Returns true for a fragment. A packet whose fragment header covers the whole packet (RFC 6946) is not a fragment.
   bool is_fragment() const { return more_fragments || offset != 0; }
 };
 
-/// Reads the chain of the packet that begins at `packet`, of whose bytes the first `readable`, 40 or more, are there;
-/// past its own length nothing counts as there. It ends at the first header that is no extension header, within a
-/// later fragment, at what is not there, at a second fragment header, and after `most` extension headers.
+/// Parses the chain of the packet at `packet`, of which the first `readable` bytes (at least 40) are present.
+/// `readable` must not exceed the packet's own length. Stops at the first other header, at a later fragment, at missing
+/// bytes, at a second fragment header, and after `most` extension headers.
 inline Ipv6Chain read_ipv6_chain(const std::uint8_t* packet, std::size_t readable, unsigned most) {
   constexpr std::size_t kIpv6Header = 40, kLeastHeader = 8;
   constexpr std::uint16_t kMoreFragments = 0x0001, kOffset = 0xFFF8;

@@ -22,7 +22,7 @@
 namespace penumbra {
 namespace {
 
-/// "2026-11-27T08:15:02.123+01:00" (RFC 3339) in local time.
+/// Returns "2026-11-27T08:15:02.123+01:00" (RFC 3339) in local time.
 std::string timestamp(std::chrono::system_clock::time_point time) {
   const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
   const auto seconds = static_cast<std::time_t>(since / 1000);
@@ -134,7 +134,7 @@ void log(LogLevel level, std::string_view text) noexcept {
       rest.remove_prefix(line.size());
     }
   } catch (const std::bad_alloc&) {
-    return;  // the event is lost, the router goes on
+    return;  // The event is lost, but the router goes on.
   }
 }
 

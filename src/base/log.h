@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The log of a running router: one line for each event, on standard error, with its time. Events are rare (a link, a
-// twin, a reload); nothing on the way of packets logs.
+// Writes the log of a running router to standard error: one line per event, with its time. Events are rare (a link, a
+// twin, a reload); the packet path never logs.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace penumbra {
 
-/// Severity of an event. The values are syslog's priorities (RFC 5424, 6.2.1), which the journal uses too.
+/// Severity of an event. The values are syslog's priorities (RFC 5424, section 6.2.1), which the journal uses too.
 enum class LogLevel : std::uint8_t { error = 3, warning = 4, info = 6 };
 
 /// Writes an event to standard error. Begin the text with what it is about: "port 'wan': link down". A text of several
@@ -37,7 +37,7 @@ bool write_to_stderr(std::string_view text) noexcept;
 std::string log_lines(LogLevel level, std::string_view text, bool for_journal,
                       std::chrono::system_clock::time_point time);
 
-/// Whether the file descriptor is the stream that JOURNAL_STREAM names ("DEVICE:INODE", systemd.exec(5)). `stream` may
+/// Returns true if `descriptor` is the stream that JOURNAL_STREAM names ("DEVICE:INODE", systemd.exec(5)). `stream` may
 /// be null: the variable is not set.
 bool is_journal(int descriptor, const char* stream) noexcept;
 

@@ -19,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 using Time = std::chrono::system_clock::time_point;
 
-/// The local time zone, for as long as this lives.
+/// Sets the local time zone during its lifetime.
 class Zone {
  public:
   explicit Zone(const char* name) {

@@ -8,11 +8,11 @@
 
 namespace penumbra {
 
-/// The value of the first line `KEY: VALUE` of a file in the style of /proc, without blanks around; empty if there is
-/// none.
+/// Returns the value of the first line `KEY: VALUE` of a file in the style of /proc, without surrounding blanks.
+/// Returns an empty text if there is no such line.
 std::string proc_value(const std::filesystem::path& file, std::string_view key);
 
-/// Bytes of memory that can be had without swapping; 0 if the system does not say.
+/// Returns the bytes of memory that are available without swapping, or 0 if unknown.
 std::uint64_t available_memory();
 
 }  // namespace penumbra

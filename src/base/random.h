@@ -5,16 +5,17 @@
 
 namespace penumbra {
 
-/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014): the same numbers
-/// everywhere, and cheap to start anew for each frame of a stream.
+/// A SplitMix64 generator (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014). SplitMix64
+/// gives the same numbers on every machine, and is cheap to seed for each frame of a stream.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
 
   std::uint64_t next() { return mixed(state_ += 0x9E3779B97F4A7C15U); }
-  /// 0 to `bound` - 1, by multiplication (Lemire 2019, without the rejection: the bias is at most bound / 2^32).
+  /// Returns 0 to `bound` - 1, by multiplication (Lemire 2019, without the rejection: the bias is at most bound /
+  /// 2^32).
   std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>((next() >> 32) * bound >> 32); }
-  /// The same number for the same input; no two inputs share one.
+  /// Returns a bijective hash of `z`.
   static std::uint64_t mixed(std::uint64_t z) {
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;

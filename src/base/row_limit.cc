@@ -20,7 +20,7 @@ std::size_t limit_of(std::string_view word) {
   std::size_t limit = 0;
   const auto [rest, failure] = std::from_chars(word.data(), word.data() + word.size(), limit);
   if (failure == std::errc{} && rest == word.data() + word.size()) return limit;
-  throw std::invalid_argument(fmt::format("expected how many to show behind {}, found {}", kLimit, quote(word)));
+  throw std::invalid_argument(fmt::format("expected how many to show after {}, found {}", kLimit, quote(word)));
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ ShowTopic::Flag RowLimit::flag() {
 RowLimit::RowLimit(std::span<const std::string> arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == kLimit) {
-      if (++i == arguments.size()) throw std::invalid_argument(fmt::format("expected a number behind {}", kLimit));
+      if (++i == arguments.size()) throw std::invalid_argument(fmt::format("expected a number after {}", kLimit));
       most_ = limit_of(arguments[i]);
     } else if (arguments[i] == "all") {
       most_ = SIZE_MAX;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many rows `show` answers with where there may be millions, and how it says that there are more: the same words
-// and the same shape for every function's long tables.
+// Limits the number of rows in an answer of `show`, which may have millions. All functions with long tables use the
+// same words and format.
 #pragma once
 
 #include <cstddef>
@@ -18,21 +18,21 @@ namespace penumbra {
 class RowLimit {
  public:
   static constexpr std::size_t kUnasked = 1000;
-  /// For ShowTopic::flags.
+  /// Returns the flag for ShowTopic::flags.
   static ShowTopic::Flag flag();
 
-  /// Takes `all` and `--limit N` out of a topic's arguments; of several the last one counts. Throws
-  /// std::invalid_argument if no number follows.
+  /// Removes `all` and `--limit N` from a topic's arguments; the last of several counts. Throws std::invalid_argument
+  /// if no number follows.
   explicit RowLimit(std::span<const std::string> arguments);
 
   std::size_t most() const { return most_; }
-  /// Whether either was there.
+  /// Returns true if the arguments had a limit.
   bool is_given() const { return given_; }
-  /// The other arguments.
+  /// Returns the remaining arguments.
   const std::vector<std::string>& rest() const { return rest_; }
 
-  /// {TOPIC: [rows], "total": N, "truncated": true or false}: `shown` of `total` rows, or of what one counts in them,
-  /// are there. With "note" if they are not all.
+  /// Returns {TOPIC: [rows], "total": N, "truncated": true or false} with `shown` of `total` rows or counted items.
+  /// Adds "note" if the answer is truncated.
   static nlohmann::ordered_json answer(std::string_view topic, nlohmann::ordered_json rows, std::size_t shown,
                                        std::size_t total);
 

@@ -13,7 +13,7 @@ namespace penumbra {
 #define PENUMBRA_SANITIZED 0
 #endif
 
-/// How many times smaller a test's work is under a sanitizer.
+/// The factor by which tests reduce their work under a sanitizer.
 #if PENUMBRA_SANITIZED
 inline constexpr std::size_t kSanitizerScale = 16;
 #else

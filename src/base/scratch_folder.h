@@ -10,7 +10,7 @@
 
 namespace penumbra {
 
-/// A folder of a test's own, gone with it.
+/// A temporary folder of a test, removed by the destructor.
 class ScratchFolder {
  public:
   ScratchFolder() {

@@ -36,7 +36,7 @@ std::uint32_t big_sigma(std::uint32_t word, int first, int second, int third) {
   return std::rotr(word, first) ^ std::rotr(word, second) ^ std::rotr(word, third);
 }
 
-/// Section 6.2.2.
+/// Implements section 6.2.2.
 void add_block(State& state, const std::uint8_t* block) {
   std::array<std::uint32_t, kRounds> words;
   for (std::size_t i = 0; i < 16; ++i) words[i] = load_be32(block + 4 * i);
@@ -68,7 +68,7 @@ std::array<std::uint8_t, 32> sha256(std::span<const std::uint8_t> bytes) noexcep
   const std::uint64_t bits = std::uint64_t{bytes.size()} * 8;
   for (; bytes.size() >= kBlock; bytes = bytes.subspan(kBlock)) add_block(state, bytes.data());
 
-  // Section 5.1.1: a bit of 1, zeros, and the length in bits.
+  // Section 5.1.1: padding is a bit of 1, zeros, and the length in bits.
   std::array<std::uint8_t, 2 * kBlock> rest{};
   std::ranges::copy(bytes, rest.begin());
   rest[bytes.size()] = 0x80;

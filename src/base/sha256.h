@@ -7,7 +7,7 @@
 
 namespace penumbra {
 
-/// SHA-256 (FIPS 180-4, section 6.2). Neither allocates nor throws.
+/// Returns the SHA-256 of `bytes` (FIPS 180-4, section 6.2). Neither allocates nor throws.
 std::array<std::uint8_t, 32> sha256(std::span<const std::uint8_t> bytes) noexcept;
 
 }  // namespace penumbra

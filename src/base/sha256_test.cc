@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Against digests by Python's hashlib, of lengths about those at which padding takes another block.
+// The digests come from Python's hashlib, for lengths near those at which padding needs another block.
 #include "base/sha256.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the project's files and real tables for tests. No path is compiled in, so that the compiler cache serves every
-// clone of the repository.
+// Finds the project's files and real tables for tests. No path is compiled in, so that all clones of the repository
+// share the compiler cache.
 #pragma once
 
 #include <cstdlib>
@@ -9,8 +9,8 @@
 
 namespace penumbra {
 
-/// Root of the source tree that the running program was built in: the nearest folder above the program that has
-/// include/penumbra. The current folder if there is none, as on a machine that got only the test programs.
+/// Returns the root of the source tree of the running program: the nearest parent folder with include/penumbra. Returns
+/// the current folder if there is none, as on a machine that has only the test programs.
 inline std::filesystem::path source_folder() {
   std::error_code error;
   for (auto folder = std::filesystem::read_symlink("/proc/self/exe", error); folder.has_relative_path();
@@ -20,8 +20,8 @@ inline std::filesystem::path source_folder() {
   return ".";
 }
 
-/// Folder of real data: the one that PENUMBRA_SHARED_DATA names, relative to source_folder(); ../shared/data by
-/// default.
+/// Returns the folder of real data: the value of PENUMBRA_SHARED_DATA, relative to source_folder(), or ../shared/data
+/// by default.
 inline std::filesystem::path shared_data() {
   const char* const named = std::getenv("PENUMBRA_SHARED_DATA");
   return source_folder() / (named == nullptr ? "../shared/data" : named);

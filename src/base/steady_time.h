@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time of a clock that is never set, as a number.
+// Returns the time of a monotonic clock as a number.
 #pragma once
 
 #include <chrono>

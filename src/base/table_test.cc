@@ -54,7 +54,7 @@ TEST(Table, TellsItsMirrorsWhatHappens) {
   EXPECT_EQ(mirror.told(), 5);
 }
 
-/// An engine may end while whoever owns the table still learns.
+/// An engine may end while the table's owner still makes changes.
 TEST(Table, SaysNothingToAMirrorThatIsGone) {
   Table table("numbers");
   std::uint32_t number = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Grace periods for the tests of tables.
+// Provides grace periods for the tests of tables.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 
 namespace penumbra {
 
-/// Quiescent-state-based reclamation: a grace period has elapsed once every reader has said since that it holds
-/// nothing. One that has left says so for good, until it comes back.
+/// Quiescent-state-based reclamation. A grace period has elapsed once every reader has since reported that it holds
+/// nothing. A reader that left counts as quiescent until it returns.
 class QuiescentStates final : public GracePeriods {
  public:
   explicit QuiescentStates(std::size_t readers) : seen_(readers) {}
@@ -41,7 +41,7 @@ class QuiescentStates final : public GracePeriods {
   std::vector<std::atomic<std::uint64_t>> seen_;
 };
 
-/// Grace periods that elapse when the test says so, or when they are waited for.
+/// Grace periods that elapse when the test ends them or waits for them.
 class ManualGracePeriods final : public GracePeriods {
  public:
   std::uint64_t start() override {

@@ -23,7 +23,8 @@ InputError unreadable(const std::filesystem::path& file, int error) {
   return {{file.string()}, "cannot be read: " + std::generic_category().message(error)};
 }
 
-/// Some editors put a byte order mark before UTF-8, where it says nothing. UTF-16 and UTF-32 begin with one too.
+/// Removes the byte order mark that some editors put before UTF-8. UTF-16 and UTF-32 begin with a mark too and are
+/// refused.
 void remove_byte_order_mark(std::string& text, const std::filesystem::path& file) {
   constexpr std::string_view kUtf8 = "\xEF\xBB\xBF", kUtf16Big = "\xFE\xFF", kUtf16Little = "\xFF\xFE";
   if (text.starts_with(kUtf8)) text.erase(0, kUtf8.size());
@@ -36,7 +37,7 @@ void remove_byte_order_mark(std::string& text, const std::filesystem::path& file
 std::string read_text_file(const std::filesystem::path& file, std::size_t most) {
   const std::unique_ptr<std::FILE, CloseFile> stream(std::fopen(file.c_str(), "rb"));
   if (!stream) throw unreadable(file, errno);
-  // What a file says about its size saves copies but is not to be trusted (pipes, /proc); doubling keeps them few then.
+  // The reported size saves copies but is not reliable (pipes, /proc); doubling then keeps the number of copies small.
   std::error_code no_size;
   const auto expected = std::filesystem::file_size(file, no_size);
   std::size_t step = std::max(kLeastStep, no_size ? 0 : std::min<std::size_t>(expected, most) + 1);
@@ -47,7 +48,7 @@ std::string read_text_file(const std::filesystem::path& file, std::size_t most) 
     errno = 0;
     const std::size_t got = std::fread(text.data() + used, 1, step, stream.get());
     used += got;
-    if (std::ferror(stream.get()) != 0) throw unreadable(file, errno);  // a directory ends here
+    if (std::ferror(stream.get()) != 0) throw unreadable(file, errno);  // Reading a directory fails here.
     if (got < step) break;
     step = used;
   }

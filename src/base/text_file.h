@@ -7,9 +7,8 @@
 
 namespace penumbra {
 
-/// The whole of a file that a person or a program wrote, without a byte order mark of UTF-8. Throws InputError if the
-/// file is UTF-16, and with the reason if it is missing, unreadable, a directory, or longer than `most` bytes (an
-/// endless device, say).
+/// Returns the content of a text file without a byte order mark of UTF-8. Throws InputError if the file is UTF-16,
+/// missing, unreadable, a directory, or longer than `most` bytes, such as an endless device.
 std::string read_text_file(const std::filesystem::path& file, std::size_t most = std::size_t{1} << 30);
 
 }  // namespace penumbra

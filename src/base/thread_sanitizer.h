@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What ThreadSanitizer cannot see by itself: order that code it does not instrument, or does not follow, makes between
-/// threads. Elsewhere both are nothing.
+/// Annotates order between threads that ThreadSanitizer cannot see, because code is not instrumented or not understood.
+/// In other builds the functions do nothing.
 #pragma once
 
 #ifdef __SANITIZE_THREAD__
@@ -16,17 +16,17 @@ namespace penumbra {
 #else
 #define PENUMBRA_THREAD_SANITIZED 0
 #endif
-/// Whether it watches.
+/// True in builds with ThreadSanitizer.
 inline constexpr bool kThreadSanitizer = PENUMBRA_THREAD_SANITIZED;
 
-/// What this thread has written is handed over by way of `object`.
+/// Marks that this thread's writes are handed over through `object`.
 inline void tell_handed_over([[maybe_unused]] void* object) {
 #ifdef __SANITIZE_THREAD__
   __tsan_release(object);
 #endif
 }
 
-/// What others handed over by way of `object` is this thread's now.
+/// Marks that this thread takes over the writes that were handed over through `object`.
 inline void tell_taken_over([[maybe_unused]] void* object) {
 #ifdef __SANITIZE_THREAD__
   __tsan_acquire(object);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of the text formats share: inputs that are refused.
+// Has common helpers of the text formats' tests for input that the parsers refuse.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ struct BadCase {
   std::string text;
   int line;
   int column;
-  std::string message;  ///< a part of it
+  std::string message;  ///< A part of the message.
 
   friend std::ostream& operator<<(std::ostream& out, const BadCase& bad) { return out << bad.text.substr(0, 200); }
 };

@@ -24,8 +24,8 @@ namespace {
 constexpr std::size_t kMaxPorts = 1024;
 constexpr std::size_t kMaxStages = 64;
 constexpr std::size_t kMaxPortName = 31;
-constexpr std::uint64_t kBuiltInMac = 0x020000000000;  // locally administered; a port's position from 1 is added
-constexpr std::uint64_t kMinMtu = 68;                  // RFC 791
+constexpr std::uint64_t kBuiltInMac = 0x020000000000;  // Locally administered; a port's position from 1 is added.
+constexpr std::uint64_t kMinMtu = 68;                  // RFC 791.
 constexpr std::uint64_t kMaxMtu = 9194;
 constexpr std::uint64_t kMaxQueues = 64;
 
@@ -46,13 +46,13 @@ MacAddress parse_mac(const ConfigNode& node) {
   return *mac;
 }
 
-/// ADDRESS/LENGTH, where the address may be any of the network's.
+/// Parses ADDRESS/LENGTH, where ADDRESS may be any address of the network.
 template <class Family>
 InterfaceAddressOf<Family> parse_unicast(const ConfigNode& node) {
   const std::string text = node.text();
   const std::size_t slash = std::min(text.find('/'), text.size());
   const auto address = Family::parse_address(std::string_view(text).substr(0, slash));
-  // The length is read by what reads prefixes, of the one address that no length is too short for.
+  // parse_prefix() refuses host bits, so the length is parsed with the all-zero address, which has none.
   const auto length = Family::parse_prefix(to_string(typename Family::Address{}) + text.substr(slash));
   if (!address || !length || slash == text.size()) {
     throw node.error(fmt::format("expected an {} address with the length of its network ({}/LENGTH), found {}",
@@ -69,7 +69,7 @@ InterfaceAddressOf<Ipv6> parse_ipv6_interface_address(const ConfigNode& node) {
   if (found.address.is_link_local()) {
     throw node.error(quote(node.text()) + " is link-local: what goes there is the host's in any case, so leave it out");
   }
-  // RFC 4291, 2.6.1: the first address is that of all routers; RFC 6164: not on a link of two.
+  // The first address is the subnet-router anycast address (RFC 4291, 2.6.1), except on a /127 (RFC 6164).
   if (found.network.length <= 126 && found.address == found.network.address) {
     throw node.error(quote(node.text()) + " cannot be a port's address: it is that of all routers of its network");
   }
@@ -80,7 +80,7 @@ InterfaceAddress parse_ipv4_interface_address(const ConfigNode& node) {
   const std::string text = node.text();
   const auto found = parse_unicast<Ipv4>(node);
   const auto& [address, network] = found;
-  // RFC 3021: the two addresses of a /31 are both hosts'.
+  // Both addresses of a /31 are host addresses (RFC 3021).
   if (network.length <= 30 && (address == network.address || address == network.last())) {
     throw node.error(quote(text) + " cannot be a port's address: it is the " +
                      (address == network.address ? "address" : "broadcast address") + " of its network");
@@ -88,30 +88,30 @@ InterfaceAddress parse_ipv4_interface_address(const ConfigNode& node) {
   return found;
 }
 
-/// True for words that YAML 1.1 takes for booleans: as a twin they would become an interface's name.
+/// Returns true for words that YAML 1.1 reads as booleans. As a twin they would become an interface's name.
 bool is_odd_boolean(std::string_view text) {
   constexpr std::array<std::string_view, 16> kWords{"yes", "Yes", "YES", "no",  "No",   "NO",   "on",    "On",
                                                     "ON",  "off", "Off", "OFF", "True", "TRUE", "False", "FALSE"};
   return std::ranges::find(kWords, text) != kWords.end();
 }
 
-/// `true` for an interface of the port's name, or an interface's name; `false` for none.
+/// Returns the twin's name: the port's name for `true`, empty for `false`, else the text.
 std::string parse_twin(const ConfigNode& node, const std::string& port) {
   const std::string text = node.text();
   if (text == "false") return "";
   if (is_odd_boolean(text)) throw node.error("expected true, false or the name of an interface, found " + quote(text));
   std::string name = text == "true" ? port : text;
-  // The loopback interface, and the words by which sysctl means every interface.
+  // The kernel uses these names: the loopback interface, and sysctl's entries for all interfaces.
   if (name == "lo" || name == "all" || name == "default") {
     throw node.error("no twin can be called " + quote(name) + "; give it another name ('twin: NAME')");
   }
-  // The kernel's rule (dev_valid_name), without what no shell likes.
+  // The kernel's rule (dev_valid_name), without characters that are special in a shell.
   if (name.size() < IFNAMSIZ && is_port_name(name) && name != "." && name != "..") return name;
   throw node.error("expected true, false or the name of an interface (1 to 15 letters, digits, '_', '.', '-'), found " +
                    quote(name));
 }
 
-/// The ports of one file, and what must not be the same in two of them.
+/// Reads the ports of one file and refuses names, addresses, twins and devices that two ports share.
 class PortReader {
  public:
   PortConfig read(const ConfigNode& node, std::uint16_t index) {
@@ -122,7 +122,7 @@ class PortReader {
     port.location = node.location();
     port.device_location = node.at("device").location();
     require_own_device(port, node.at("device"));
-    port.sink_location = port.device_location;  // unless there is one
+    port.sink_location = port.device_location;  // Default if the port has no `sink:`.
     const bool built_in = !std::holds_alternative<Ethdev>(port.device);
     port.info.index = index;
     port.info.name = check_port_name(node.at("name"));
@@ -162,7 +162,7 @@ class PortReader {
     return port;
   }
 
-  /// For all ports together, when each has been read.
+  /// Refuses twins that have the name of a port's interface. Call after read() of all ports.
   void check_twins(const std::vector<PortConfig>& ports) const {
     for (const PortConfig& port : ports) {
       const auto interface = interfaces_.find(port.twin);
@@ -186,7 +186,7 @@ class PortReader {
     return to_string(port.addresses.back().address);
   }
 
-  /// Two ports of one device or interface would take each other's packets.
+  /// Refuses a device or interface that an earlier port uses: the two ports would take each other's packets.
   void require_own_device(const PortConfig& port, const ConfigNode& node) {
     const auto* ethdev = std::get_if<Ethdev>(&port.device);
     if (ethdev == nullptr) return;
@@ -216,7 +216,7 @@ std::vector<PortConfig> read_ports(const ConfigNode& node) {
   return ports;
 }
 
-/// The cores that this process may run on, lowest first.
+/// Returns the cores of this process's affinity mask, lowest first.
 std::vector<unsigned> permitted_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -241,7 +241,7 @@ std::vector<unsigned> read_cores(const ConfigNode& workers) {
           fmt::format("this process may not run on core {}, only on {}", core, fmt::join(permitted, ", ")));
     }
     if (std::find(cores.begin(), cores.end(), core) != cores.end()) {
-      throw element.error("core " + std::to_string(core) + " stands twice; a worker has a core of its own");
+      throw element.error("core " + std::to_string(core) + " is given twice; a worker has a core of its own");
     }
     cores.push_back(core);
   }
@@ -249,8 +249,8 @@ std::vector<unsigned> read_cores(const ConfigNode& workers) {
   return cores;
 }
 
-/// A bound is needed: what comes during a sleep waits in the device's queue, and a source's rate limiter saves up a
-/// little only.
+/// Reads `sleep:`. The upper bound is needed: packets that arrive during a sleep wait in the device's queue. The rate
+/// limiter of a source accumulates little credit.
 std::chrono::microseconds read_sleep(const ConfigNode& node) {
   constexpr std::chrono::microseconds kLeast(10), kMost(1000);
   if (!node.present()) return RouterConfig::kLongestSleep;
@@ -281,8 +281,8 @@ StageConfig read_stage(const ConfigNode& entry, const std::string& default_engin
   if (!config.is_map()) return {names[0], default_engine, config, place};
   const auto keys = config.keys();
   const ConfigNode engine = config.get("engine");
-  // Every other key is the function's to check.
-  if (std::count(keys.begin(), keys.end(), "engine") > 1) throw engine.error("key 'engine' stands twice");
+  // The function checks every other key.
+  if (std::count(keys.begin(), keys.end(), "engine") > 1) throw engine.error("key 'engine' is given twice");
   return {names[0], engine.present() ? engine.checked_text(check_engine) : default_engine, config.without("engine"),
           place};
 }
@@ -299,7 +299,7 @@ std::vector<StageConfig> read_pipeline(const ConfigNode& node, const std::string
   return stages;
 }
 
-/// A map from reasons to packets a second; `each` is for those that it does not name.
+/// Reads a map from reasons to packets per second. `each` is the limit of the reasons that the map does not name.
 PuntLimits read_punts(const ConfigNode& node) {
   constexpr std::uint64_t kMost = 100'000'000;
   PuntLimits limits;
@@ -308,7 +308,7 @@ PuntLimits read_punts(const ConfigNode& node) {
   const std::vector<std::string> keys = node.keys();
   for (const auto& key : keys) {
     const ConfigNode value = node.get(key);
-    if (std::ranges::count(keys, key) > 1) throw value.error("key " + quote(key) + " stands twice in punts");
+    if (std::ranges::count(keys, key) > 1) throw value.error("key " + quote(key) + " is given twice in punts");
     const auto rate = static_cast<double>(value.integer(1, kMost));
     if (key == "each") {
       limits.each = rate;
@@ -347,8 +347,8 @@ std::filesystem::path save_journal(const std::filesystem::path& file) {
 
 namespace {
 
-/// Before anything is read, so that a file which changes meanwhile counts as
-/// changed. Values that name no file are no harm.
+/// Returns the stamps of the configuration and of the files that its values name. Call before the files are read, so
+/// that a file that changes meanwhile counts as changed. Values that name no file are harmless.
 std::map<std::filesystem::path, FileStamp> stamps_of(const ConfigNode& root, const std::filesystem::path& file,
                                                      const FileStamp& own) {
   std::map<std::filesystem::path, FileStamp> stamps{{std::filesystem::absolute(file), own}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The configuration file of `penumbra run`, checked.
+// Parses and checks the configuration file of `penumbra run`.
 #pragma once
 
 #include <chrono>
@@ -21,17 +21,17 @@
 
 namespace penumbra::control {
 
-/// One entry of `pipeline:`. `config` is a map without `engine:`, also where the file has only the function's name
-/// (`- NAME`) or no value (`- NAME:`); where it has something other than a map, that, for the function to refuse.
+/// Holds one entry of `pipeline:`. `config` is a map without `engine:`, which is empty for `- NAME` and `- NAME:`. If
+/// the file has something other than a map, `config` is that value, and the function refuses it.
 struct StageConfig {
   std::string function;
-  std::string engine;  ///< the entry's own `engine:`, else the file's
-  ConfigNode config;   ///< the function's own keys
+  std::string engine;  ///< The entry's own `engine:`, else the file's.
+  ConfigNode config;   ///< The function's own keys.
   SourceLocation location = {};
 };
 
-/// `punts:`, how many packets a second the host is given for each reason, and those reasons that have a number of their
-/// own ("ipv4.ttl_expired").
+/// `punts:`, limits in packets per second for punts to the host. `own` has the reasons with a limit of their own, such
+/// as "ipv4.ttl_expired".
 struct PuntLimits {
   struct Own {
     std::string reason;
@@ -47,40 +47,45 @@ struct PuntLimits {
 struct RouterConfig {
   static constexpr std::chrono::microseconds kLongestSleep{1000};
   std::filesystem::path file;
-  std::shared_ptr<const ConfigNode> root;             ///< what all of it was read from
-  std::map<std::filesystem::path, FileStamp> stamps;  ///< of the files that it was read from and that it may name
-  std::map<std::string, std::string> sections;        ///< by top-level key what it says, as ConfigNode::canonical()
-  std::vector<PortConfig> ports;                      ///< info.index = position
-  std::vector<unsigned> cores;                        ///< a worker each
-  std::chrono::microseconds sleep = kLongestSleep;    ///< no idle worker sleeps longer; 0: it never sleeps
+  std::shared_ptr<const ConfigNode> root;  ///< Root node of the parsed file.
+  /// The configuration file and the existing files that its values name, each with its stamp before reading.
+  std::map<std::filesystem::path, FileStamp> stamps;
+  std::map<std::string, std::string> sections;      ///< Canonical text of each top-level key (ConfigNode::canonical()).
+  std::vector<PortConfig> ports;                    ///< `info.index` is the position.
+  std::vector<unsigned> cores;                      ///< One worker runs on each core.
+  std::chrono::microseconds sleep = kLongestSleep;  ///< Longest sleep of an idle worker; 0: workers never sleep.
   std::vector<StageConfig> pipeline;
   PuntLimits punts;
   ControlSockets control;
   MetricsConfig metrics;
   fpm::Config fpm;
-  std::vector<std::string> warnings;  ///< of what can be right but seldom is, each with its place
+  /// Messages with their places about settings that are legal but seldom intended.
+  std::vector<std::string> warnings;
 };
 
-/// Reads and checks a configuration: keys, types, ranges, port names, device and sink forms, functions and engines by
-/// name, cores against those that this process may run on. Does not open ports nor create functions. Throws InputError.
+/// Reads and checks a configuration: keys, types, ranges, port names, device and sink forms, functions, engines and
+/// cores. Functions and engines are checked by name, cores against the affinity mask of this process. Opens no ports
+/// and creates no functions. Throws InputError.
 ///
-/// Of what may be left out: a port with a built-in source takes the MAC address 02:00:00:00:00:NN (NN its position from
-/// 1) and is promiscuous, an ethdev keeps its own address (info.mac is 0) and is not; the MTU is 1500; the only worker
-/// runs on the first core that it may; the engine is `auto`.
+/// Defaults: a port with a built-in source is promiscuous and has the MAC address built_in_mac() returns. An ethdev
+/// keeps its own address (info.mac is 0) and is not promiscuous. The MTU is 1500 bytes. The only worker runs on the
+/// lowest core of the affinity mask. The engine is `auto`.
 RouterConfig load_config(const std::filesystem::path& file);
-/// The same for a text in memory (tests, fuzzing).
+/// Like load_config(), but parses a text in memory (for tests and fuzzing).
 RouterConfig parse_config(const std::string& text, const std::string& name, const std::filesystem::path& directory);
 
-/// The MAC address of a port with a built-in source, by its index, if nothing else is said.
+/// Returns the default MAC address of the port with a built-in source at `index`: 02:00:00:00:00:NN, where NN is the
+/// position from 1.
 MacAddress built_in_mac(std::uint16_t index);
 
 /// Returns the path of write_files()'s journal for a configuration.
 std::filesystem::path save_journal(const std::filesystem::path& file);
-/// Puts the files of a save that was cut off in their places. Call before load_config() in whatever runs the
-/// configuration; commands that only look at it leave its files alone. Throws std::runtime_error if another user saved.
+/// Completes an interrupted save: moves its files to their places. Call before load_config() in a process that runs the
+/// configuration. Commands that only read the configuration leave its files alone. Throws std::runtime_error if the
+/// files of the save belong to another user.
 void finish_save(const std::filesystem::path& file);
 
-/// Whether a port may be called so: 1 to 31 letters, digits, '_', '.' or '-'.
+/// Returns true if `name` is valid for a port: 1 to 31 letters, digits, '_', '.' or '-'.
 bool is_port_name(std::string_view name);
 inline constexpr std::string_view kPortNameRule = "a name of 1 to 31 letters, digits, '_', '.' or '-'";
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any text is read as a configuration or refused; what is read keeps the promises of config.h, and what its ports and
-// stages say is printed and read back as the same. A device cannot be printed, so all are `none` then.
+// Any text is either read as a configuration or refused. A configuration that is read keeps the promises of config.h.
+// Its ports and stages survive printing and reading back. A device cannot be printed, so every device is printed as
+// `none`.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -21,7 +22,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-/// As YAML in flow style, which is JSON with fewer rules.
+/// Prints the configuration as YAML in flow style.
 std::string written(const RouterConfig& config) {
   std::ostringstream out;
   out << "ports:\n";
@@ -74,7 +75,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(error.location().file == "fuzz");
     return 0;
   }
-  // An ethdev without an address of its own gets a built-in source's on the way: the second text is where it settles.
+  // An ethdev without a MAC address gets the one of a built-in source in the first round. From the second text on,
+  // printing and reading must change nothing.
   const std::string second = written(parse_config(first, "written", "/etc"));
   require(written(parse_config(second, "written", "/etc")) == second);
   return 0;

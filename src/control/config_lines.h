@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables of lines (routes, entries, flows) in a configuration. A key names a file of them, or has them itself: as a
-// list of lines, or as one text of several lines (`|`).
+// Reads tables of lines (routes, entries, flows) in a configuration. A key names a file of lines, or has the lines
+// itself: as a list, or as one text of several lines (`|`).
 #pragma once
 
 #include <string>
@@ -12,21 +12,21 @@
 
 namespace penumbra::control {
 
-/// Whether the value has its lines itself, and names no file.
+/// Returns true if the value has the lines itself and names no file.
 inline bool has_own_lines(const ConfigNode& node) {
   return node.is_list() || (node.is_scalar() && node.text().find('\n') != std::string::npos);
 }
 
-/// An error in line `line` (from 1) of a table, at its place: in the file, or in the configuration.
+/// Returns an error about line `line` (from 1) of a table. Its place is in the table's file or in the configuration.
 inline InputError error_at(const ConfigNode& table, int line, const std::string& message) {
   if (!has_own_lines(table)) return {{.file = table.path().string(), .line = line, .column = 0}, message};
   if (table.is_list()) return table.list()[static_cast<std::size_t>(line) - 1].error(message);
-  // The text of `|` begins in the line below it.
+  // The text of `|` begins in the line after the `|`.
   return {{.file = table.location().file, .line = table.location().line + line, .column = 0}, message};
 }
 
-/// What `parse(text, name)` makes of the lines. An error in a line has the place of that line: in the file, or in the
-/// configuration. If the file cannot be read, the key is to blame.
+/// Returns the result of `parse(text, name)` for the table's lines. Throws InputError with the line's place, in the
+/// file or in the configuration. If the file cannot be read, the error's place is the key.
 template <class Parse>
 auto parse_config_lines(const ConfigNode& node, const Parse& parse) {
   try {

@@ -18,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A function of the test's own, so that nothing here depends on which functions a build has.
+// A function for this test, which so does not depend on the functions of the build.
 std::unique_ptr<Function> create_nothing(const ConfigNode& /*config*/, const FunctionContext& /*context*/) {
   return nullptr;
 }
@@ -28,7 +28,7 @@ RouterConfig parse(const std::string& text) {
   return parse_config(text, "router.yaml", "/etc/penumbra");
 }
 
-/// The smallest valid configuration, with these lines instead of its pipeline's.
+/// Returns the smallest valid configuration, with `keys` added to its port.
 std::string with_port(const std::string& keys) {
   return "ports: [{name: a, device: none" + keys + "}]\npipeline: [sample]\n";
 }
@@ -200,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"ports:\npipeline: [sample]\n", 1, 1, "expected a list for ports, found nothing"},
         BadCase{"ports: {}\npipeline: [sample]\n", 1, 8, "expected a list for ports, found a map"},
         BadCase{"ports: [{name: a, device: none}]\n", 1, 1, "'pipeline' is missing"},
-        BadCase{with_top("pipeline: [sample]\n"), 3, 1, "key 'pipeline' stands twice"},
+        BadCase{with_top("pipeline: [sample]\n"), 3, 1, "key 'pipeline' is given twice"},
         BadCase{with_top("engine: skalar\n"), 3, 9, "unknown engine 'skalar'; did you mean 'scalar'?"},
         BadCase{with_top("engine: scalar,width=4\n"), 3, 9, "engine 'scalar' has no setting 'width'"},
         BadCase{with_top("engine: [scalar]\n"), 3, 9, "expected a text for engine, found a list"},
@@ -295,7 +295,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"ports: [{name: a, device: none}]\npipeline: [{sample: {engine: gpu}}]\n", 2, 30,
                 "unknown engine 'gpu'"},
         BadCase{"ports: [{name: a, device: none}]\npipeline: [{sample: {engine: auto, engine: auto}}]\n", 2, 30,
-                "'engine' stands twice"},
+                "'engine' is given twice"},
         BadCase{"ports: [{name: a, device: none}]\npipeline: [{sample: {[1]: 2}}]\n", 2, 22, "expected a text"}));
 
 TEST(Config, RejectsMoreThan1024Ports) {
@@ -308,7 +308,8 @@ TEST(Config, RejectsMoreThan1024Ports) {
 
 TEST(Config, ACoreStandsOnce) {
   const std::string core = std::to_string(first_core());
-  EXPECT_THAT(error_of(with_top("workers: {cores: [" + core + ", " + core + "]}\n")).what(), HasSubstr("stands twice"));
+  EXPECT_THAT(error_of(with_top("workers: {cores: [" + core + ", " + core + "]}\n")).what(),
+              HasSubstr("is given twice"));
 }
 
 TEST(Config, SaysWhyAFileCannotBeRead) {

@@ -16,7 +16,7 @@
 namespace penumbra::control {
 namespace {
 
-/// The elements of a stage's `follow:` (FeedRequest::follow), as far as they are words: the function checks the rest.
+/// Returns the scalar elements of a stage's `follow:` (FeedRequest::follow). The function itself checks the rest.
 std::vector<ConfigNode> followed(const StageConfig& stage) {
   const ConfigNode follow = stage.config.is_map() ? stage.config.get("follow") : stage.config;
   std::vector<ConfigNode> words = follow.is_list() ? follow.list() : std::vector<ConfigNode>();
@@ -28,13 +28,14 @@ std::string warning(const SourceLocation& place, const std::string& what) {
   return InputError(place, what).what();
 }
 
-/// Whether a port has a twin, or commands may add one: a configuration without ports gets them later.
+/// Returns true if a port has a twin or may get one later. A configuration without ports gets its ports from commands.
 bool may_have_twin(const RouterConfig& config) {
   return config.ports.empty() ||
          std::ranges::any_of(config.ports, [](const PortConfig& port) { return !port.twin.empty(); });
 }
 
-/// The host knows a port by its twin: without one no route that is followed leads out of a port.
+/// Adds warnings about followed routes. The host knows a port by its twin only, so without twins no followed route
+/// leads out of a port.
 void check_follow(RouterConfig& config, const ConfigNode& fpm) {
   constexpr const char* kMend = "give the ports twins ('twin: true'), or take routes from a file ('routes: FILE')";
   const bool twin = may_have_twin(config);

@@ -5,9 +5,9 @@
 
 namespace penumbra::control {
 
-/// Checks what the parts of a configuration say about each other: the order of functions, what is followed by which
-/// twins, addresses that are the same. Throws InputError for what can never be right, and adds warnings about what can
-/// be but seldom is.
+/// Checks the parts of a configuration against each other: the order of functions, `follow:` and twins, duplicate
+/// addresses. Adds warnings to `config` for settings that are legal but seldom intended. Throws InputError for settings
+/// that cannot work.
 void check_together(RouterConfig& config, const ConfigNode& root);
 
 }  // namespace penumbra::control

@@ -13,7 +13,7 @@
 namespace penumbra::control {
 namespace {
 
-/// With aliases spelt out, as a change of one place must not change another.
+/// Copies a node and expands its aliases, so that a change at one place does not change another.
 YAML::Node deep_copy(const YAML::Node& node) {
   if (!node.IsMap() && !node.IsSequence()) return YAML::Clone(node);
   YAML::Node copy(node.Type());
@@ -34,7 +34,7 @@ bool has_lines(const YAML::Node& node) {
       node, [&node](const auto& entry) { return node.IsMap() ? has_lines(entry.second) : has_lines(entry); });
 }
 
-/// What the emitter of yaml-cpp does, but for lines: those stand below each other.
+/// Emits like yaml-cpp's own emitter, but writes texts of several lines as literal blocks.
 void emit(YAML::Emitter& out, const YAML::Node& node) {
   if (node.IsMap() || node.IsSequence()) {
     const bool flow = (node.Style() == YAML::EmitterStyle::Flow || node.size() == 0) && !has_lines(node);
@@ -61,7 +61,7 @@ void emit(YAML::Emitter& out, const YAML::Node& node) {
     out << YAML::Null;
   } else if (node.Scalar().find('\n') != std::string::npos) {
     out << YAML::Literal << node.Scalar();
-  } else if (node.Tag() == "!") {  // it stands in quotes
+  } else if (node.Tag() == "!") {  // The scalar is quoted in the source.
     out << YAML::DoubleQuoted << node.Scalar();
   } else {
     out << node.Scalar();
@@ -74,7 +74,8 @@ std::string text_of(const YAML::Node& node) {
   return std::string(out.c_str()) + "\n";
 }
 
-/// Where the lines of a top-level section begin and end, from 0; nothing if the document is no map in block style.
+/// Holds the line numbers of a top-level section, from 0. lines_of_section() returns nothing if the document is no map
+/// in block style.
 struct Lines {
   std::size_t begin = 0, end = 0;
 };
@@ -90,7 +91,7 @@ std::optional<Lines> lines_of_section(const YAML::Node& root, const std::string&
     const auto line = static_cast<std::size_t>(entry.first.Mark().line);
     if (line > lines->begin) lines->end = std::min(lines->end, line);
   }
-  // Comments above a section belong to it.
+  // Comments above the next section belong to that section.
   const auto is_comment = [](const std::string& line) { return line.empty() || line[0] == '#' || line == "\r"; };
   while (lines->end > lines->begin + 1 && lines->end < text.size() && is_comment(text[lines->end - 1])) --lines->end;
   return lines;
@@ -146,7 +147,8 @@ std::string ConfigEditor::text() const {
   std::vector<std::string> text;
   std::istringstream stream(source);
   for (std::string line; std::getline(stream, line);) text.push_back(line);
-  std::map<std::size_t, std::pair<std::size_t, std::string>> replaced;  // first line: end, key
+  // Maps the first line of a section to its end and its key.
+  std::map<std::size_t, std::pair<std::size_t, std::string>> replaced;
   for (const auto& key : changed_) {
     const auto section = lines_of_section(root_.yaml(), key, text);
     if (!section) return text_of(copy_);
@@ -165,7 +167,7 @@ std::string ConfigEditor::text() const {
     written += text_of(section);
     i = end;
   }
-  // A section that stayed may use an anchor of one that was replaced.
+  // An unchanged section may use an anchor of a replaced one; then all is written from the copy.
   return is_valid(written) ? written : text_of(copy_);
 }
 

@@ -12,36 +12,36 @@
 
 namespace penumbra::control {
 
-/// A value of a function's configuration: the name of a file, or the lines themselves.
+/// Holds a value of a function's configuration: the name of a file, or the lines themselves.
 struct StageValue {
-  std::size_t stage = 0;  ///< position in the pipeline
+  std::size_t stage = 0;  ///< Position in the pipeline, from 0.
   std::string key;
-  std::string value;  ///< lines end in a newline; without any it is `[]`, if `is_file` is false
+  std::string value;  ///< Each line ends in a newline. Without lines the value is written as `[]`, unless `is_file`.
   bool is_file = false;
 };
 
-/// A copy of a configuration that is changed. Sections that were not asked for keep their text with its comments.
+/// Edits a copy of a configuration. Sections that were not accessed keep their text and comments.
 class ConfigEditor {
  public:
   explicit ConfigEditor(const ConfigNode& root);
 
-  /// The elements of the list `ports`, each a map. Changes of the node change the configuration.
+  /// Returns the list `ports`, whose elements are maps. Changes of the node change the configuration.
   YAML::Node ports();
-  /// The configuration of a function, by its position in the pipeline: a map, also where the file has the function's
-  /// name only. Changes of the node change the configuration.
+  /// Returns the configuration of the function at `position` in the pipeline. The result is a map, even if the file has
+  /// only the function's name. Changes of the node change the configuration.
   YAML::Node stage(std::size_t position);
   void set(const StageValue& value);
-  /// The whole configuration as text.
+  /// Returns the whole configuration as text.
   std::string text() const;
 
  private:
   const ConfigNode root_;
   YAML::Node copy_;
-  std::set<std::string> changed_;  ///< top-level keys
+  std::set<std::string> changed_;  ///< Top-level keys that were accessed for a change.
 };
 
-/// The text of the configuration with these values. Other top-level sections, and all of it if there are no values,
-/// stay as they are, with their comments.
+/// Returns the text of the configuration with `values` set. Unchanged top-level sections keep their text and comments.
+/// Without values, the whole text stays unchanged.
 std::string write_config(const ConfigNode& root, std::span<const StageValue> values);
 
 }  // namespace penumbra::control

@@ -24,12 +24,12 @@ std::filesystem::path read_socket(const ConfigNode& node) {
   return socket;
 }
 
-/// A group's name or number.
+/// Reads a group's name or number.
 gid_t read_group(const ConfigNode& node) {
   const std::string name = node.text();
   gid_t number = 0;
   const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
-  constexpr gid_t kNone = ~gid_t{0};  // chown(2) takes it for no change
+  constexpr gid_t kNone = ~gid_t{0};  // chown(2) takes this number as "no change".
   if (failure == std::errc{} && end == name.data() + name.size() && number != kNone) return number;
   constexpr std::size_t kFirstRoom = 1024, kMostRoom = 1 << 20;
   std::vector<char> room(kFirstRoom);
@@ -94,7 +94,7 @@ ControlSockets read_control(const ConfigNode& node) {
 }
 
 std::filesystem::path default_socket() {
-  // Where systemd made a folder for the service (RuntimeDirectory=).
+  // systemd sets this variable for RuntimeDirectory=.
   const char* runtime = std::getenv("RUNTIME_DIRECTORY");
   if (runtime != nullptr && *runtime == '/') return std::filesystem::path(runtime) / "penumbra.sock";
   if (geteuid() == 0) return "/run/penumbra/penumbra.sock";

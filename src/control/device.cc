@@ -20,8 +20,8 @@ constexpr std::string_view kDeviceForms =
     "pcap:FILE[,loop][,rate=PPS], synth:[OPTION,...], none, or the devargs of a DPDK device such as "
     "net_af_packet0,iface=eth1 or 0000:81:00.0";
 
-// The drivers of virtual devices that are linked in (cmake/Dpdk.cmake), by the names and aliases that DPDK gives them.
-// A device's name is its driver's and a suffix.
+// Lists names and aliases of the linked drivers of virtual devices (cmake/Dpdk.cmake). A device's name is a driver's
+// name with a suffix.
 constexpr std::array<std::string_view, 22> kVirtualDrivers{
     "net_af_packet", "net_af_xdp",      "net_bonding", "net_failsafe",  "net_memif", "net_null",
     "net_pcap",      "net_ring",        "net_softnic", "net_tap",       "net_tun",   "net_vdev_netvsc",
@@ -32,7 +32,7 @@ constexpr std::array<std::string_view, 4> kBuses{"pci", "vdev", "vmbus", "auxili
 constexpr std::uint32_t kMostFlows = 1U << 24;
 constexpr double kMostExponent = 10;
 
-/// `NAME` or `NAME=VALUE`.
+/// Holds `NAME` or `NAME=VALUE`.
 struct Option {
   std::string name;
   std::string value;
@@ -56,7 +56,7 @@ Option parse_option(const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1), true};
 }
 
-/// What the options of one kind of device may be called, and what each does with its value.
+/// Maps the names of the options of one kind of device to functions that store their values.
 using Setters = std::map<std::string, std::function<void(const Option&)>>;
 
 void apply_options(const ConfigNode& node, const std::string& kind, const std::vector<std::string>& texts,
@@ -73,19 +73,19 @@ void apply_options(const ConfigNode& node, const std::string& kind, const std::v
                                    hint.empty() ? fmt::format("valid options: {}", fmt::join(names, ", ")) : hint));
     }
     if (std::find(seen.begin(), seen.end(), option.name) != seen.end()) {
-      throw node.error(fmt::format("option '{}' of {} stands twice", option.name, kind));
+      throw node.error(fmt::format("option '{}' of {} is given twice", option.name, kind));
     }
     seen.push_back(option.name);
     setter->second(option);
   }
 }
 
-/// A number between the bounds, both included; all of the text must be one.
+/// Parses a number from `least` to `most`, both included. The number must take up the whole text.
 template <class Number>
 std::optional<Number> number_in(std::string_view text, Number least, Number most) {
   Number number{};
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  // Written so that a NaN fails.
+  // A NaN fails these comparisons.
   if (failure == std::errc{} && end == text.data() + text.size() && number >= least && number <= most) return number;
   return std::nullopt;
 }
@@ -97,7 +97,7 @@ Number parse_number(const ConfigNode& node, const Option& option, std::string_vi
       fmt::format("expected a number from {} to {} for {}=, found '{}'", least, most, option.name, option.value));
 }
 
-/// An option that says all by being there.
+/// Parses an option that takes no value.
 bool parse_flag(const ConfigNode& node, const char* kind, const Option& option) {
   if (option.has_value) throw node.error(fmt::format("option '{}' of {} takes no value", option.name, kind));
   return true;
@@ -136,7 +136,7 @@ void set_destinations(const ConfigNode& node, const Option& option, SynthSource&
 
 Device parse_synth_source(const ConfigNode& node, const std::string& text) {
   SynthSource source;
-  std::optional<std::string> size;  // which ones there are depends on `ipv6`, wherever that stands
+  std::optional<std::string> size;  // The valid sizes depend on `ipv6`, which may follow later.
   const auto whole = [&](const Option& option, std::uint64_t least) {
     return parse_number<std::uint64_t>(node, option, option.value, least, UINT64_MAX);
   };
@@ -157,7 +157,7 @@ Device parse_synth_source(const ConfigNode& node, const std::string& text) {
   return source;
 }
 
-/// Whether `text` is [DOMAIN:]BUS:DEVICE.FUNCTION in hexadecimal.
+/// Returns true if `text` is [DOMAIN:]BUS:DEVICE.FUNCTION in hexadecimal.
 bool is_pci_address(std::string_view text) {
   const auto take_hex = [&text](std::size_t least, std::size_t most) {
     std::size_t digits = 0;

@@ -13,10 +13,11 @@
 namespace penumbra::control {
 namespace {
 
-/// The arguments of DPDK 22.11's drivers.
+/// Lists the arguments that a driver of DPDK 22.11 accepts.
 struct KnownArguments {
   std::string_view
-      driver;  ///< without "net_" or its older name's "eth_"; one that begins with another stands before it
+      /// Without "net_" or its older form "eth_". If one driver is a prefix of another, the longer one comes first.
+      driver;
   std::span<const std::string_view> names;
 };
 constexpr std::array<std::string_view, 3> kNull{"size", "copy", "no-rx"};
@@ -106,8 +107,8 @@ std::string fault_of_arguments(const std::string& devargs) {
   if (needs_interface(devargs) && devarg(devargs, "iface").empty()) {
     return fmt::format("'{}' does not say on which interface: add iface=NAME (`ip link` lists them)", devargs);
   }
-  // The driver of DPDK 22.11 joins its sockets by PACKET_FANOUT with the flag ROLLOVER, and no devarg changes that: a
-  // flow whose socket is full goes on in another one and overtakes itself.
+  // The driver of DPDK 22.11 joins its sockets by PACKET_FANOUT with the flag ROLLOVER, which no devarg changes. If a
+  // flow's socket is full, its packets go to another socket, which reorders the flow.
   const std::string pairs = devarg(devargs, "qpairs");
   if (is_packet_socket(devargs) && !pairs.empty() && pairs != "1") {
     return fmt::format(
@@ -127,7 +128,7 @@ std::string fault_of_arguments(const std::string& devargs) {
     }
     const std::span earlier(arguments.data(), i);
     if (std::ranges::find(earlier, name, &Argument::name) != earlier.end() && !driver_of(devargs).starts_with("pcap")) {
-      return fmt::format("the argument '{}' stands twice", name);
+      return fmt::format("the argument '{}' is given twice", name);
     }
   }
   return "";

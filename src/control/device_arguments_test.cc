@@ -42,7 +42,7 @@ TEST(DeviceArguments, MayBeWrong) {
   EXPECT_THAT(fault_of_arguments("net_af_packet0"), HasSubstr("on which interface: add iface=NAME"));
   EXPECT_THAT(fault_of_arguments("net_af_xdp0,iface="), HasSubstr("on which interface: add iface=NAME"));
   EXPECT_THAT(fault_of_arguments("net_af_packet0,iface=eth1,qpairs=2"), HasSubstr("leave qpairs out"));
-  EXPECT_THAT(fault_of_arguments("net_af_packet0,iface=eth1,iface=eth2"), HasSubstr("'iface' stands twice"));
+  EXPECT_THAT(fault_of_arguments("net_af_packet0,iface=eth1,iface=eth2"), HasSubstr("'iface' is given twice"));
   EXPECT_THAT(fault_of_arguments("net_af_packet0,iface=eth1,frmecnt=3"), HasSubstr("did you mean 'framecnt'?"));
   EXPECT_THAT(fault_of_arguments("net_null0,bogus=1"), HasSubstr("no argument 'bogus'; there are: size, copy, no-rx"));
   EXPECT_THAT(fault_of_arguments("eth_null0,"), HasSubstr("no argument ''"));

@@ -16,7 +16,7 @@ Device device_of(const std::string& text) {
   return parse_device(node_of(text));
 }
 
-/// The message that the text is refused with.
+/// Returns the message with which `parse` refuses the text.
 template <class Parse>
 std::string refusal(Parse parse, const std::string& text) {
   try {
@@ -91,7 +91,7 @@ TEST(ParseDevice, RefusesWithAdvice) {
   EXPECT_THAT(refusal(parse_device, "pcap:a.pcap,rate=fast"), HasSubstr("for rate=, found 'fast'"));
   EXPECT_THAT(refusal(parse_device, "pcap:a.pcap,rate=nan"), HasSubstr("found 'nan'"));
   EXPECT_THAT(refusal(parse_device, "pcap:a.pcap,rate=0"), HasSubstr("found '0'"));
-  EXPECT_THAT(refusal(parse_device, "pcap:a.pcap,rate=1,rate=2"), HasSubstr("stands twice"));
+  EXPECT_THAT(refusal(parse_device, "pcap:a.pcap,rate=1,rate=2"), HasSubstr("is given twice"));
   EXPECT_THAT(refusal(parse_device, "in.pcap"), HasSubstr("write 'pcap:in.pcap'"));
   EXPECT_THAT(refusal(parse_device, "pacp:in.pcap,loop"), HasSubstr("did you mean 'pcap'?"));
   EXPECT_THAT(refusal(parse_device, "synth:size=59"), HasSubstr("from 60 to 9214"));

@@ -7,7 +7,7 @@
 
 namespace penumbra::control {
 
-/// A whole number with its unit: "250us", "10ms", "30s", "2m". Nothing for anything else.
+/// Parses a whole number with its unit: "250us", "10ms", "30s", "2m". Returns nothing for other text.
 std::optional<std::chrono::microseconds> parse_duration(std::string_view text);
 
 }  // namespace penumbra::control

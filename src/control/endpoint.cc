@@ -14,7 +14,7 @@
 namespace penumbra::control {
 namespace {
 
-/// From 1 to 65535, in network order; 0 for anything else.
+/// Parses a port from 1 to 65535 and returns it in network order. Returns 0 for other text.
 in_port_t parse_port_number(std::string_view text) {
   std::uint16_t port = 0;
   const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), port);

@@ -13,13 +13,13 @@ namespace {
 constexpr unsigned kMinLength = 8;
 constexpr unsigned kMaxLength = 32;
 
-/// Prefixes of each length in the IPv4 part (901,899 prefixes) of a full table of 2025: the test data of the Go package
-/// github.com/gaissmai/bart. It carries about 0.1% of routes longer than /24.
+/// Holds the numbers of prefixes of each length in the IPv4 part (901,899 prefixes) of a full table of 2025. The source
+/// is the test data of the Go package github.com/gaissmai/bart. About 0.1% of its routes are longer than /24.
 constexpr std::array<std::uint64_t, kMaxLength + 1> kLengthWeights = {
     0,    0,     0,     0,     0,     0,      0,     0,      16, 13, 38, 103, 299, 581, 1203, 2100, 13490,
     8235, 13798, 24870, 42611, 50750, 108623, 96510, 537698, 20, 3,  11, 18,  17,  3,   3,    886};
 
-/// Of the same table: hundreds of prefixes that begin with each first octet, rounded up. 0: nothing there is routed.
+/// Number of prefixes in the same table by first octet, in hundreds, rounded up. 0: nothing in the octet is routed.
 constexpr std::array<std::uint16_t, 224> kOctetWeights = {
     0,   27,  25,  3,  1,  77, 6,  1,   22,  1,   0,   3,   19, 10,  43,  6,    //
     2,   13,  10,  1,  4,  1,  3,  98,  56,  1,   1,   49,  1,  1,   1,   44,   //
@@ -36,7 +36,7 @@ constexpr std::array<std::uint16_t, 224> kOctetWeights = {
     142, 123, 104, 82, 58, 46, 81, 87,  118, 101, 139, 139, 64, 50,  58,  51,   //
     63,  70,  63,  43, 67, 62, 17, 2,   99,  48,  26,  13,  29, 17,  19,  44};  //
 
-/// What no table on the Internet covers (RFC 6890), beside the octets of weight 0.
+/// Lists prefixes that no Internet table covers (RFC 6890), in addition to the octets of weight 0.
 constexpr std::array<Ipv4Prefix, 9> kSpecial = {{{{0x64400000}, 10},
                                                  {{0xA9FE0000}, 16},
                                                  {{0xAC100000}, 12},
@@ -47,10 +47,11 @@ constexpr std::array<Ipv4Prefix, 9> kSpecial = {{{{0x64400000}, 10},
                                                  {{0xCB007100}, 24},
                                                  kIpv4Gateways}};
 
-// How prefixes lie to one another, measured on the same table.
-constexpr double kInsideShare = 0.5;      ///< have a shorter prefix around them (up to /24; beyond, all have)
-constexpr double kRunShare = 0.5;         ///< are followed by another one of the same length
-constexpr double kRunShareLongest = 0.7;  ///< likewise of the /24s
+// The following shares describe relations between prefixes, measured on the same table.
+/// Share with a shorter prefix around them (up to /24; longer ones all have one).
+constexpr double kInsideShare = 0.5;
+constexpr double kRunShare = 0.5;         ///< Share followed by another prefix of the same length.
+constexpr double kRunShareLongest = 0.7;  ///< The same share of the /24s.
 
 bool is_routable(Ipv4Prefix prefix) {
   const std::uint32_t octet = prefix.address.value >> 24;
@@ -60,8 +61,8 @@ bool is_routable(Ipv4Prefix prefix) {
   });
 }
 
-/// How many prefixes of each length: in proportion to kLengthWeights, but never over half of the room there is, so that
-/// free places are found quickly; what does not fit or is lost by rounding goes to /24.
+/// Returns the number of prefixes of each length, in proportion to kLengthWeights. A length gets at most half of its
+/// room, so that free places are found quickly. The remainder goes to /24.
 std::array<std::uint32_t, kMaxLength + 1> share_out(std::uint32_t prefixes) {
   const auto sum = std::accumulate(kLengthWeights.begin(), kLengthWeights.end(), std::uint64_t{0});
   const auto octets =
@@ -97,7 +98,7 @@ class PrefixMaker {
     while (taken.size() < count) {
       Ipv4Prefix prefix = start(length, failures);
       failures = is_routable(prefix) && !taken.contains(prefix.address.value) ? 0 : failures + 1;
-      // A run of neighbouring prefixes, as an owner makes who cuts his block into pieces.
+      // Adds a run of neighbouring prefixes, as when an owner splits a block.
       while (taken.size() < count && is_routable(prefix) && taken.insert(prefix.address.value).second) {
         prefixes_.push_back(prefix);
         if (!chance(random_, run_share)) break;
@@ -106,9 +107,10 @@ class PrefixMaker {
     }
   }
 
-  /// Where a run may begin: inside a shorter prefix or anywhere.
+  /// Returns the first prefix of a run: inside a shorter prefix or anywhere.
   Ipv4Prefix start(unsigned length, unsigned failures) {
-    constexpr unsigned kPatience = 16;  // then the popular places are full: look everywhere
+    // After this many failures the popular places are full, and any place is taken.
+    constexpr unsigned kPatience = 16;
     Ipv4Prefix prefix{{static_cast<std::uint32_t>(random_.next())}, static_cast<std::uint8_t>(length)};
     if (failures < kPatience) {
       if (shorter_ > 0 && chance(random_, length > 24 ? 1.0 : kInsideShare)) {
@@ -127,7 +129,7 @@ class PrefixMaker {
   Random& random_;
   std::array<std::uint32_t, kOctetWeights.size()> octet_sums_{};
   std::vector<Ipv4Prefix> prefixes_;
-  std::size_t shorter_ = 0;  ///< so many of prefixes_ are shorter than those being added
+  std::size_t shorter_ = 0;  ///< The first `shorter_` elements of prefixes_ are shorter than the current length.
 };
 
 }  // namespace

@@ -13,15 +13,16 @@ namespace {
 
 constexpr unsigned kShortest = 19, kLongest = 128, kWord = 16;
 
-/// Prefixes of each length from /19 to /64 in the IPv6 part (160,147 prefixes) of a full table of 2025: the test data
-/// of the Go package github.com/gaissmai/bart. Longer ones are put at /128: it has 83.
+/// Holds the numbers of prefixes of each length from /19 to /64 in the IPv6 part (160,147 prefixes) of a full table of
+/// 2025. The source is the test data of the Go package github.com/gaissmai/bart. Its 83 longer prefixes all count as
+/// /128.
 constexpr std::array<std::uint32_t, 46> kIpv6LengthWeights = {
     1,    16,   3,   7,    8,    30,    8,   15,   20,   193,   4371, 650,  284,  22548, 2926, 2603,
     1043, 5996, 880, 1617, 1377, 13418, 903, 2301, 1001, 14365, 1553, 3039, 3153, 75488, 11,   3,
     0,    1,    0,   0,    1,    24,    0,   20,   0,    2,     0,    0,    0,    184};
 constexpr std::uint32_t kHostRoutes = 83;
 
-/// Of the same table: hundreds of prefixes that begin with each of these 16 bits. Others have less than three.
+/// Number of prefixes in the same table by the first 16 bits, in hundreds. Other values have fewer than three hundred.
 constexpr std::array<std::pair<std::uint16_t, std::uint16_t>, 46> kWordWeights = {
     {{0x2001, 202}, {0x2400, 36},  {0x2401, 53},  {0x2402, 75}, {0x2403, 13}, {0x2404, 25}, {0x2405, 23}, {0x2406, 19},
      {0x2407, 27},  {0x2408, 73},  {0x2409, 100}, {0x240A, 45}, {0x240E, 31}, {0x2600, 59}, {0x2602, 24}, {0x2603, 8},
@@ -30,13 +31,14 @@ constexpr std::array<std::pair<std::uint16_t, std::uint16_t>, 46> kWordWeights =
      {0x2A05, 14},  {0x2A06, 19},  {0x2A07, 9},   {0x2A09, 12}, {0x2A0A, 11}, {0x2A0B, 19}, {0x2A0C, 11}, {0x2A0D, 17},
      {0x2A0E, 18},  {0x2A0F, 12},  {0x2A10, 10},  {0x2A11, 6},  {0x2A12, 10}, {0x2C0F, 15}}};
 
-/// Inside 2001::/16 what no table on the Internet covers, or nobody's network (RFC 6890): protocol assignments, with
-/// the gateways among them, and documentation.
+/// Lists prefixes inside 2001::/16 that no Internet table covers or that no network owns (RFC 6890). They are protocol
+/// assignments, which include the gateways, and documentation.
 constexpr std::array<Ipv6Prefix, 2> kReserved = {{{{0x2001000000000000, 0}, 23}, {{0x20010DB800000000, 0}, 32}}};
 
-// How prefixes lie to one another, measured on the same table.
-constexpr double kWithinShare = 0.57;     ///< have a shorter prefix around them (up to /64; beyond, all have)
-constexpr double kNeighbourShare = 0.55;  ///< are followed by another one of the same length
+// The following shares describe relations between prefixes, measured on the same table.
+/// Share with a shorter prefix around them (up to /64; longer ones all have one).
+constexpr double kWithinShare = 0.57;
+constexpr double kNeighbourShare = 0.55;  ///< Share followed by another prefix of the same length.
 
 struct PrefixHash {
   std::size_t operator()(Ipv6Prefix prefix) const { return hash(prefix); }
@@ -52,7 +54,7 @@ bool is_allotted(Ipv6Prefix prefix) {
   });
 }
 
-/// The one behind it, of the same length.
+/// Returns the next prefix of the same length.
 Ipv6Prefix behind(Ipv6Prefix prefix) {
   if (prefix.length <= 64) {
     prefix.address.high += std::uint64_t{1} << (64 - prefix.length);
@@ -63,8 +65,8 @@ Ipv6Prefix behind(Ipv6Prefix prefix) {
   return prefix;
 }
 
-/// How many of each length: in proportion to the weights, but never over half of the room there is, so that free places
-/// are found quickly; what does not fit or is lost by rounding goes to /48.
+/// Returns the number of prefixes of each length, in proportion to the weights. A length gets at most half of its room,
+/// so that free places are found quickly. The remainder goes to /48.
 std::array<std::uint32_t, kLongest + 1> share_out_ipv6(std::uint32_t count) {
   const std::uint64_t sum =
       std::accumulate(kIpv6LengthWeights.begin(), kIpv6LengthWeights.end(), std::uint64_t{kHostRoutes});
@@ -99,7 +101,7 @@ class Ipv6PrefixMaker {
     std::unordered_set<Ipv6Prefix, PrefixHash> taken(count);
     while (taken.size() < count) {
       Ipv6Prefix prefix = start(length);
-      // A run of neighbouring prefixes, as an owner makes who cuts his block into pieces.
+      // Adds a run of neighbouring prefixes, as when an owner splits a block.
       while (taken.size() < count && is_allotted(prefix) && taken.insert(prefix).second) {
         prefixes_.push_back(prefix);
         if (!chance(random_, kNeighbourShare)) break;
@@ -108,7 +110,7 @@ class Ipv6PrefixMaker {
     }
   }
 
-  /// Where a run may begin: inside a shorter prefix or anywhere.
+  /// Returns the first prefix of a run: inside a shorter prefix or anywhere.
   Ipv6Prefix start(unsigned length) {
     Ipv6Address address{random_.next(), random_.next()};
     if (shorter_ > 0 && chance(random_, length > 64 ? 1.0 : kWithinShare)) {
@@ -126,7 +128,7 @@ class Ipv6PrefixMaker {
   Random& random_;
   std::array<std::uint32_t, kWordWeights.size()> sums_{};
   std::vector<Ipv6Prefix> prefixes_;
-  std::size_t shorter_ = 0;  ///< so many of prefixes_ are shorter than those being added
+  std::size_t shorter_ = 0;  ///< The first `shorter_` elements of prefixes_ are shorter than the current length.
 };
 
 }  // namespace

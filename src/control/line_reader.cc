@@ -8,8 +8,8 @@
 namespace penumbra::control {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r\n";     // the ends of lines: where one goes on with another
-constexpr std::string_view kWordEnds = " \t\r\n#";  // a comment likewise
+constexpr std::string_view kBlanks = " \t\r\n";     // Includes line ends, for lines with continuation lines.
+constexpr std::string_view kWordEnds = " \t\r\n#";  // Includes '#', which begins a comment.
 
 std::string join(const std::vector<std::string>& words) {
   constexpr std::size_t kMost = 12;
@@ -59,7 +59,7 @@ std::string_view Line::rest() const {
 InputError Line::error(std::string_view word, const std::string& message) const {
   const std::string_view before = text_.substr(0, static_cast<std::size_t>(word.data() - text_.data()));
   const auto ends = static_cast<int>(std::ranges::count(before, '\n'));
-  const std::size_t line_begin = before.find_last_of('\n') + 1;  // npos + 1 is 0
+  const std::size_t line_begin = before.find_last_of('\n') + 1;  // npos + 1 is 0.
   return {{*file_, number_ + ends, static_cast<int>(before.size() - line_begin) + 1}, message};
 }
 
@@ -76,7 +76,7 @@ LineReader::LineReader(std::string_view text, const std::string& name, std::stri
   if (nul == std::string_view::npos) return;
   const std::string_view before = text.substr(0, nul);
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const std::size_t line_begin = before.find_last_of('\n') + 1;  // npos + 1 is 0
+  const std::size_t line_begin = before.find_last_of('\n') + 1;  // npos + 1 is 0.
   throw InputError({name, static_cast<int>(line), static_cast<int>(nul - line_begin) + 1},
                    "found a NUL byte; expected a text file");
 }
@@ -87,7 +87,7 @@ bool LineReader::next(Line& line) {
     std::string_view text = take_line();
     if (text.empty()) continue;
     while (goes_on()) {
-      // Both are views of one text.
+      // Both are views of the same text.
       const std::string_view more = take_line();
       text = std::string_view(text.begin(), more.end());
     }
@@ -97,7 +97,7 @@ bool LineReader::next(Line& line) {
   return false;
 }
 
-/// The next line without its comment and the blanks at its end.
+/// Takes the next line and returns it without its comment and trailing blanks.
 std::string_view LineReader::take_line() {
   const std::size_t end = rest_.find('\n');
   std::string_view text = rest_.substr(0, end);

@@ -28,7 +28,7 @@ ListenAddress read_listen(const ConfigNode& node) {
 FileDescriptor listen_at(const ListenAddress& at, std::string_view who, int type) {
   FileDescriptor socket(::socket(at.endpoint.family(), type, 0));
   const int on = 1;
-  // [::] is every IPv6 address: 0.0.0.0 may be another program's.
+  // [::] shall mean all IPv6 addresses only: another program may use 0.0.0.0.
   const bool one_family =
       at.endpoint.family() == AF_INET || ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == 0;
   const bool listens =

@@ -6,14 +6,14 @@
 
 namespace penumbra::control {
 
-/// `metrics: {listen: ADDRESS:PORT}`: where the router's counters can be fetched by HTTP.
+/// Holds `metrics: {listen: ADDRESS:PORT}`: the address that serves the router's counters by HTTP.
 struct MetricsConfig {
   ListenAddress listen;
 
   bool wanted() const { return !listen.text.empty(); }
 };
 
-/// Reads `metrics:`; nothing is wanted if it is not present. Throws InputError.
+/// Reads `metrics:`. If the node is not present, wanted() of the result is false. Throws InputError.
 MetricsConfig read_metrics(const ConfigNode& node);
 
 }  // namespace penumbra::control

@@ -38,7 +38,7 @@ MacAddress parse_mac(const Line& line, std::string_view word) {
   return *mac;
 }
 
-/// Whether a line is of the other family, which `ip neigh` prints with the rest.
+/// Returns true if `address` is of the other family. `ip neigh` prints both families.
 template <class Family>
 bool is_of_the_other(std::string_view address) {
   in_addr four{};
@@ -47,10 +47,11 @@ bool is_of_the_other(std::string_view address) {
   return inet_pton(AF_INET, std::string(address).c_str(), &four) == 1;
 }
 
-/// Who needs a MAC address.
+/// Entries that must have a MAC address: resolved ones, all, or none.
 enum class Lladdr : std::uint8_t { of_known, of_all, of_none };
 
-/// One line; nothing for an entry that the kernel has no address for if that is enough, and for the other family.
+/// Parses one line. With Lladdr::of_known, returns nothing for the other family and for entries that the kernel has not
+/// resolved.
 template <class Family>
 std::optional<NeighbourOf<Family>> parse_line(Line& line, const std::vector<std::string>& ports, Lladdr needed) {
   if (needed == Lladdr::of_known && is_of_the_other<Family>(line.peek())) return std::nullopt;
@@ -59,7 +60,7 @@ std::optional<NeighbourOf<Family>> parse_line(Line& line, const std::vector<std:
   NeighbourOf<Family> neighbour{.address = parse_neighbour_address<Family>(line, written), .port = {}, .mac = {}};
   bool unresolved = false;
   const auto once = [&line](std::string_view word, bool first) {
-    if (!first) throw line.error(word, quote(word) + " stands twice");
+    if (!first) throw line.error(word, quote(word) + " is given twice");
   };
   for (std::string_view word = line.take(); !word.empty(); word = line.take()) {
     if (word == "dev") {
@@ -69,7 +70,7 @@ std::optional<NeighbourOf<Family>> parse_line(Line& line, const std::vector<std:
       once(word, neighbour.mac.value == 0);
       neighbour.mac = parse_mac(line, line.require("a MAC address"));
     } else if (word == "used") {
-      // iproute2 has long printed "used 10/20/30probes 4".
+      // Older versions of iproute2 print "used 10/20/30probes 4".
       if (line.require("a value of 'used'").ends_with("probes")) line.require("a value of 'probes'");
     } else if (std::find(kStates.begin(), kStates.end(), word) != kStates.end()) {
       unresolved = unresolved || word == "FAILED" || word == "INCOMPLETE";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any text is read as neighbours or refused with its place; what is read is printed and read back as the same.
+// Any text is either read as neighbours or refused with a place. Neighbours that are read survive printing and reading
+// back.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(
                       BadCase{"192.0.2.1 dev wan lladdr 00:00:00:00:00:00", 1, 26, "it is zero"},
                       BadCase{"192.0.2.1 dev wan lladdr", 1, 25, "expected a MAC address, found the end of the line"},
                       BadCase{"192.0.2.1 dev wan laddr 02:00:00:00:00:01", 1, 19, "did you mean 'lladdr'?"},
-                      BadCase{"192.0.2.1 dev wan dev lan", 1, 19, "'dev' stands twice"},
+                      BadCase{"192.0.2.1 dev wan dev lan", 1, 19, "'dev' is given twice"},
                       BadCase{"192.0.2.1 dev wan lladdr 02:00:00:00:00:01\n192.0.2.1 dev wan lladdr 02:00:00:00:00:02",
                               2, 1, "the neighbour 192.0.2.1 on 'wan' is in line 1 already"}));
 

@@ -17,10 +17,10 @@ namespace {
 using Ethertypes = std::set<std::uint16_t>;
 
 const FunctionInfo& info_of(const StageConfig& stage) {
-  return *find_function(stage.function);  // read_stage() has found it
+  return *find_function(stage.function);  // read_stage() has checked that the function exists.
 }
 
-/// What functions after a function say is theirs, but for its own most important ethertype.
+/// Returns the ethertypes that later functions claim, without the function's own main ethertype.
 Ethertypes left_to_others(const FunctionInfo& info, std::span<const StageConfig> later) {
   Ethertypes others;
   for (const StageConfig& stage : later) {
@@ -34,7 +34,7 @@ Ethertypes left_to_others(const FunctionInfo& info, std::span<const StageConfig>
 /// The packets that are still undecided between two functions.
 class Undecided {
  public:
-  /// Goes past a function. `later` are those after it.
+  /// Updates the set after `stage`. `later` are the stages after it.
   void pass(const StageConfig& stage, std::span<const StageConfig> later) {
     const FunctionInfo& info = info_of(stage);
     if (info.passes_on == PassesOn::whatever_it_does_not_drop) return;
@@ -53,7 +53,7 @@ class Undecided {
   const StageConfig& taker() const { return *taker_; }
 
  private:
-  std::optional<Ethertypes> left_;  ///< none: packets of all ethertypes
+  std::optional<Ethertypes> left_;  ///< nullopt: packets of all ethertypes.
   const StageConfig* taker_ = nullptr;
 };
 

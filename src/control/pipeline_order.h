@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether packets reach every function of a pipeline.
+// Checks that packets reach every function of a pipeline.
 #pragma once
 
 #include <span>
@@ -11,8 +11,9 @@
 
 namespace penumbra::control {
 
-/// Throws InputError, at the function's place, for one that no packet of its own reaches. Returns warnings, each with
-/// its place, about functions that get only a part of the packets and about functions that stand there twice.
+/// Checks the order of the functions. Returns warnings, each with its place, about functions that get only part of
+/// their packets and about duplicate functions. Throws InputError at the place of a function that none of its packets
+/// reaches.
 std::vector<std::string> check_order(std::span<const StageConfig> pipeline);
 
 }  // namespace penumbra::control

@@ -11,15 +11,16 @@
 
 namespace penumbra::control {
 
-/// A port as configured.
+/// Holds the configuration of a port.
 struct PortConfig {
   PortInfo info;
   Device device;
-  Sink sink;                 ///< of a port with a built-in source
-  std::string twin;          ///< the host's interface that stands for it (docs/design.md, the words); empty: none
-  std::uint16_t queues = 0;  ///< RX queues; 0: one a worker if the device or the software hash allows, else one
-  std::map<std::string, std::string> keys;  ///< what is said of it, as ConfigNode::canonical()
-  SourceLocation location;                  ///< of the whole port
+  Sink sink;         ///< For a port with a built-in source.
+  std::string twin;  ///< The host interface that represents the port ("twin" in docs/design.md); empty: none.
+  /// RX queues; 0: one for each worker if the device or the software hash allows, else one.
+  std::uint16_t queues = 0;
+  std::map<std::string, std::string> keys;  ///< The port's keys with their values as ConfigNode::canonical().
+  SourceLocation location;                  ///< Place of the whole port.
   SourceLocation device_location;
   SourceLocation sink_location;
   SourceLocation mtu_location;        ///< line 0: the MTU is left out

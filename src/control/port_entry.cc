@@ -39,7 +39,7 @@ std::string quoted_text(const YAML::Node& value) {
   return out.c_str();
 }
 
-/// Reads the port as a configuration that has a line for each of `words`, so that an error finds its word.
+/// Checks the port as a configuration with one line for each of `words`, so that an error's line identifies its word.
 void check(const YAML::Node& port, const std::vector<std::string_view>& words, const Line& line,
            const std::filesystem::path& directory) {
   std::string text = "ports:\n";

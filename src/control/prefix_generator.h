@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prefixes that lie to one another as the Internet's do: what route_generator.h makes its tables of.
+// Generates prefixes that nest like those of the Internet, for route_generator.h.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace penumbra::control {
 
-/// Where the gateways live, which no prefix covers: RFC 2544 and RFC 5180, for benchmarks only.
+/// Networks of the gateways, which no generated prefix covers. RFC 2544 and RFC 5180 reserve them for benchmarks.
 inline constexpr Ipv4Prefix kIpv4Gateways{{0xC6120000}, 15};
 inline constexpr Ipv6Prefix kIpv6Gateways{{0x2001000200000000, 0}, 48};
 
-/// True with this probability.
+/// Returns true with this probability.
 inline bool chance(Random& random, double probability) {
   return static_cast<double>(random.next() >> 11) < probability * 0x1p53;
 }
 
-/// So many prefixes, all different, in no order.
+/// Returns `count` distinct prefixes in no order.
 template <class Family>
 std::vector<typename Family::Prefix> generate_prefixes(Random& random, std::uint32_t count);
 template <>

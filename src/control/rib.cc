@@ -21,7 +21,7 @@ bool counts_before(const RibEntry<Prefix>& a, const RibEntry<Prefix>& b) {
 
 }  // namespace
 
-/// Those of the key that are there, in their order.
+/// Returns the present routes of the key, in their order.
 template <class Prefix>
 std::vector<RibEntry<Prefix>*> Rib::routes_of(const RibKey<Prefix>& key) {
   std::vector<RibEntry<Prefix>*> found;
@@ -47,7 +47,7 @@ void Rib::insert(const RibKey<Prefix>& key, RibTargets::Id target, std::size_t o
   dirty.push_back(key.prefix);
 }
 
-/// It is not stale any more.
+/// Clears the stale mark of the entry.
 template <class Prefix>
 void Rib::unmark(RibEntry<Prefix>& entry) {
   if (!entry.stale) return;
@@ -55,7 +55,7 @@ void Rib::unmark(RibEntry<Prefix>& entry) {
   --stale_[entry.source];
 }
 
-/// The entry stays until the listener knows what comes in its place.
+/// Marks the entry as removed. It stays until settle() has reported its successor.
 template <class Prefix>
 void Rib::retire(Family<Prefix>& family, RibEntry<Prefix>& entry) {
   unmark(entry);
@@ -75,7 +75,7 @@ bool Rib::put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool 
   const bool syncing = syncing_[key.source];
   std::size_t order = 0;
   bool replaces_itself = false;
-  if (!syncing) {  // numbers stay small, however often routes come and go
+  if (!syncing) {  // Renumbering keeps the numbers small, however often routes come and go.
     for (std::size_t i = 0; i < routes.size(); ++i) routes[i]->order = static_cast<std::uint16_t>(i);
   }
   if (syncing && place != RibPlace::only) {
@@ -165,11 +165,11 @@ void Rib::for_each_route(Visit&& visit) {
   each(ipv6_);
 }
 
-/// Withdraws the routes that `is_lost` says, in one round over the table, and those that lead to one of the objects,
-/// which it removes.
+/// Removes the objects. Withdraws the routes that use one of the objects and those for which `is_lost` is true, in one
+/// pass over the table.
 template <class IsLost>
 void Rib::withdraw(const std::vector<ObjectRef>& objects, IsLost&& is_lost) {
-  std::vector<bool> removed;  // by target
+  std::vector<bool> removed;  // Flags by target.
   for (const ObjectRef ref : objects) {
     const auto target = targets_.find(ref);
     if (!targets_.remove_object(ref) || !target) continue;
@@ -188,7 +188,7 @@ void Rib::remove_object(ObjectRef ref) {
   targets_.remove_object(ref);
 }
 
-/// What is left of a route comes in its place.
+/// Replaces each route over a target in `lessened` by a route over the remaining hops.
 template <class Prefix>
 void Rib::lessen(Family<Prefix>& family, RibSource source, const std::map<RibTargets::Id, FeedTarget>& lessened) {
   struct Rest {
@@ -252,8 +252,8 @@ void Rib::end_sync(RibSource source) {
   withdraw(targets_.stale(source), [source](const auto& entry) { return entry.source == source && entry.stale; });
 }
 
-/// Reports what counts for the prefix if that is another target than before, or `leads_elsewhere`, and takes out what
-/// was removed.
+/// Reports the prefix's best route if its target differs from the announced one, or if `leads_elsewhere`. Then erases
+/// the removed entries.
 template <class Prefix, class LeadsElsewhere>
 void Rib::settle(Family<Prefix>& family, Prefix prefix, const LeadsElsewhere& leads_elsewhere) {
   RibEntry<Prefix>* best = nullptr;
@@ -284,11 +284,12 @@ void Rib::settle(Family<Prefix>& family, Prefix prefix, const LeadsElsewhere& le
 template <class Prefix>
 void Rib::settle_all(Family<Prefix>& family, const std::vector<bool>& changed) {
   const auto is_changed = [&changed](const auto& entry) { return !changed.empty() && changed[entry.target]; };
-  // A route that was removed is settled in its turn: where its object leads meanwhile, perhaps nowhere, does not count.
+  // A removed route is settled with the dirty prefixes: the current target of its object, which may be unreachable,
+  // does not matter.
   std::vector<Prefix> moved;
   if (!changed.empty()) {
     family.table.for_each([&](const RibEntry<Prefix>& entry) {
-      // One that does not count may do so now that its object is known.
+      // An unannounced route may become eligible now that its object is known.
       if (!entry.removed && is_changed(entry)) (entry.announced ? moved : family.dirty).push_back(entry.prefix());
     });
   }

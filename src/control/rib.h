@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The routes that all sources tell of, merged: for each prefix the one that counts is worked out and reported.
+// Merges the routes of all sources. For each prefix, the RIB selects the active route and reports it.
 //
-// For one prefix counts: a direct route (the host's own addresses and connected networks), then the preferred source's,
-// then the lowest metric, then the first in the source's order. (Linux knows several routes of one prefix and metric,
-// in an order: `ip route append`.) A source that has lost touch tells everything anew between begin_sync() and
-// end_sync(); what it does not tell again is withdrawn then, so that nothing is missing meanwhile.
+// The order of preference is: a direct route (a local address or connected network), the preferred source, the lowest
+// metric, the first in the source's order. (Linux keeps several routes of one prefix and metric in an order: `ip route
+// append`.) A source that may have missed changes reports everything again between begin_sync() and end_sync(). Routes
+// that it does not report again are withdrawn only at the end, so that forwarding has no gap.
 #pragma once
 
 #include <array>
@@ -24,11 +24,11 @@
 
 namespace penumbra::control {
 
-/// Whose routes: the one with the lower number is preferred.
+/// Identifies a route source. The lower number is preferred.
 using RibSource = std::uint8_t;
 inline constexpr RibSource kMaxRibSources = 8;
 
-/// What has routes in an order: often just one.
+/// Identifies an ordered list of routes, which often has one element.
 template <class Prefix>
 struct RibKey {
   Prefix prefix;
@@ -36,80 +36,82 @@ struct RibKey {
   std::uint32_t metric = 0;
 };
 
-/// Where a route comes to stand among those of its key.
+/// Selects the position of a new route among the routes of its key.
 enum class RibPlace : std::uint8_t {
-  only,           ///< in place of them
-  first,          ///< before them
-  last,           ///< after them
-  replace_first,  ///< in place of the first
+  only,           ///< Replaces them.
+  first,          ///< Before them.
+  last,           ///< After them.
+  replace_first,  ///< Replaces the first.
 };
 
-/// One thread at a time. Methods for prefixes exist for both families. Changes are reported by commit(), of one prefix
-/// only the last; throws std::length_error for more than 65,535 routes of one key.
+/// Merges the routes of all sources. One thread at a time may use it. Methods with a prefix exist for both families.
+/// commit() reports changes, of each prefix only the final state. Throws std::length_error for more than 65,535 routes
+/// of one key.
 class Rib {
  public:
   using Spec = RibTargets::Spec;
 
-  /// `listener` outlives it.
+  /// `listener` must outlive the RIB.
   explicit Rib(RouteListener& listener) : listener_(listener) {}
   Rib(const Rib&) = delete;
   Rib& operator=(const Rib&) = delete;
 
-  /// Adds a route; one that leads there already moves to that place, but not to the last. In a synchronization routes
-  /// are told in their order, and `place` says nothing unless it is `only`. Returns whether it was not there (in a
-  /// synchronization: had not been told) before, or comes in place of itself.
+  /// Adds a route, or moves an existing route with the same target to `place`; RibPlace::last does not move it. During
+  /// a synchronization the source reports routes in order, and `place` has an effect only if it is `only`. Returns true
+  /// if the route is new (during a synchronization: not yet reported) or replaces itself.
   template <class Prefix>
   bool put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool direct = false);
-  /// Takes out the route that leads there, or if there is only one that one: a source may tell of a next hop otherwise
-  /// than before. Returns whether there was one.
+  /// Removes the route that leads to `spec`. If the key has a single route, removes it regardless of its target,
+  /// because a source may describe a next hop in different ways. Returns true if a route was removed.
   template <class Prefix>
   bool remove(const RibKey<Prefix>& key, const Spec& spec);
-  /// Lets the route that leads to `before` lead to `after`. Returns whether there was one.
+  /// Changes the target of the route that leads to `before` to `after`. Returns true if there was such a route.
   template <class Prefix>
   bool retarget(const RibKey<Prefix>& key, const Spec& before, const Spec& after);
-  /// Whether there is a route that leads there.
+  /// Returns true if there is a route that leads to `spec`.
   template <class Prefix>
   bool contains(const RibKey<Prefix>& key, const Spec& spec) const;
-  /// Where a key's routes lead, in their order.
+  /// Returns the targets of a key's routes, in their order.
   template <class Prefix>
   std::vector<FeedTarget> targets(const RibKey<Prefix>& key) const;
 
-  /// Defines a next-hop object, or changes it with all routes that use it.
+  /// Defines a next-hop object, or changes it together with all routes that use it.
   void set_object(ObjectRef ref, ObjectContent content) { targets_.set_object(ref, std::move(content)); }
-  /// Takes out the routes that use it with it.
+  /// Removes the object and the routes that use it.
   void remove_object(ObjectRef ref);
-  /// The source's IPv4 routes, its IPv6 routes of several next hops and its objects lose the next hops for which
-  /// `is_lost`; those that have no others go, but for IPv6 routes: that one of them goes the kernel says itself.
+  /// Removes lost next hops from the source's routes and removes its next-hop objects with a lost hop. An IPv4 route
+  /// without remaining hops is withdrawn. An IPv6 route without remaining hops stays, because the kernel reports its
+  /// removal itself.
   void lose_hops(RibSource source, const RibTargets::IsLost& is_lost);
-  /// Its objects with the routes that use them only.
+  /// Removes only the source's objects with a lost hop, and the routes that use them.
   void lose_objects(RibSource source, const RibTargets::IsLost& is_lost);
-  /// Forgets the source's objects, as of the last commit(); routes that use them stay and lead where they led then.
+  /// Forgets the source's objects. Routes that use them stay and keep the targets of the last commit().
   void detach_objects(RibSource source);
 
-  /// What the source tells until end_sync() is all it knows.
+  /// Begins a synchronization: until end_sync() the source reports all that it knows.
   void begin_sync(RibSource source);
-  /// How many routes of the source have not been told again.
+  /// Returns the number of the source's routes that were not reported again.
   std::size_t stale(RibSource source) const { return stale_[source]; }
-  /// Withdraws what was not told.
+  /// Ends the synchronization and withdraws the routes and objects that were not reported again.
   void end_sync(RibSource source);
-  /// It could not tell everything: nothing is withdrawn.
+  /// Ends an incomplete synchronization without withdrawing routes.
   void cancel_sync(RibSource source) { syncing_[source] = false; }
 
-  /// Reports what has changed.
+  /// Reports the changes since the last commit().
   void commit();
 
   struct Row {
-    const FeedTarget* target = nullptr;  ///< valid until the next change
+    const FeedTarget* target = nullptr;  ///< Valid until the next change.
     RibSource source = 0;
     bool direct = false;
     std::uint32_t metric = 0;
     std::optional<std::uint32_t> object_id;
     bool active = false;
   };
-  /// The routes of a prefix, the best first.
+  /// Returns the routes of a prefix, the best first.
   template <class Prefix>
   std::vector<Row> rows(Prefix prefix) const;
-  /// All prefixes, sorted.
+  /// Returns all prefixes, sorted.
   template <class Prefix>
   std::vector<Prefix> prefixes() const;
 
@@ -120,7 +122,7 @@ class Rib {
   template <class Prefix>
   struct Family {
     RibTable<Prefix> table;
-    std::vector<Prefix> dirty;  ///< what commit() has to look at; the same one may stand there several times
+    std::vector<Prefix> dirty;  ///< Prefixes for commit() to examine, possibly with duplicates.
   };
   Family<Ipv4Prefix>& family(Ipv4Prefix /*prefix*/) { return ipv4_; }
   Family<Ipv6Prefix>& family(Ipv6Prefix /*prefix*/) { return ipv6_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The routes of one address family in little memory: a hash table with open addressing and linear probing, 16 bytes a
-// route for IPv4 and 32 for IPv6, in which one prefix may stand several times.
+// Stores the routes of one address family compactly: a hash table with open addressing and linear probing. An entry has
+// 16 bytes for IPv4 and 32 for IPv6. A prefix may have several entries.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace penumbra::control {
 
-/// One source's route.
+/// Holds one source's route.
 template <class Prefix>
 struct RibEntry {
   decltype(Prefix::address) address;
@@ -21,12 +21,12 @@ struct RibEntry {
   std::uint32_t target = 0;
   std::uint8_t length = 0;
   std::uint8_t source : 3 = 0;
-  bool used : 1 = false;       ///< the slot is not empty
-  bool direct : 1 = false;     ///< comes before the routes of any source
-  bool announced : 1 = false;  ///< it is what the listener knows
-  bool removed : 1 = false;    ///< gone, once the listener knows better
-  bool stale : 1 = false;      ///< not told again in the present synchronization
-  std::uint16_t order = 0;     ///< among those of the same prefix, source and metric
+  bool used : 1 = false;       ///< The slot is not empty.
+  bool direct : 1 = false;     ///< Preferred to the routes of every source.
+  bool announced : 1 = false;  ///< The listener knows this route.
+  bool removed : 1 = false;    ///< Removed, but the listener may still know the route.
+  bool stale : 1 = false;      ///< Not reported again in the current synchronization.
+  std::uint16_t order = 0;     ///< Position among the routes of the same prefix, source and metric.
 
   Prefix prefix() const { return {address, length}; }
 };
@@ -37,7 +37,7 @@ class RibTable {
  public:
   using Entry = RibEntry<Prefix>;
 
-  /// Visits the entries of the prefix; `visit` may change them, but for the prefix.
+  /// Calls `visit` for each entry of the prefix. `visit` may change the entry except its prefix.
   template <class Visit>
   void for_each(Prefix prefix, Visit&& visit) {
     for (std::size_t at = home(prefix); slots_[at].used; at = next(at)) {
@@ -71,7 +71,7 @@ class RibTable {
     ++size_;
   }
 
-  /// Takes out the entries of the prefix for which `unwanted` is true.
+  /// Erases the entries of the prefix for which `unwanted` is true.
   template <class Unwanted>
   void erase(Prefix prefix, Unwanted&& unwanted) {
     for (std::size_t at = home(prefix); slots_[at].used;) {
@@ -106,7 +106,7 @@ class RibTable {
     }
   }
 
-  /// Moves what was pushed past the slot back, so that probing finds it without a mark in the slot.
+  /// Moves later entries of the probe sequence back into the gap. Thus probing needs no tombstones.
   void close_gap(std::size_t gap) {
     for (std::size_t at = next(gap); slots_[at].used; at = next(at)) {
       const std::size_t wanted = home(slots_[at].prefix());

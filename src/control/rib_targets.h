@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the routes of a RIB lead: a full table is a million routes but a few hundred different targets, so each is kept
-// once. A target is given by its next hops, or by a next-hop object (RTM_NEWNEXTHOP), which may change under its
-// routes.
+// Stores the targets of the routes of a RIB. A full table has a million routes but a few hundred different targets, so
+// each target is stored once. A target is a set of next hops or a next-hop object (RTM_NEWNEXTHOP), which may change
+// under its routes.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,14 @@
 
 namespace penumbra::control {
 
-/// A next-hop object of a source.
+/// Identifies a next-hop object of a source.
 struct ObjectRef {
   std::uint8_t source = 0;
   std::uint32_t id = 0;
   auto operator<=>(const ObjectRef&) const = default;
 };
 
-/// What a next-hop object is: where it leads, or others of the same source, each with its share.
+/// Holds the content of a next-hop group: other objects of the same source with their weights.
 struct ObjectGroup {
   struct Member {
     std::uint32_t id = 0;
@@ -38,48 +38,48 @@ struct ObjectGroup {
 };
 using ObjectContent = std::variant<FeedTarget, ObjectGroup>;
 
-/// The owner. One thread at a time.
+/// Counts references to targets and deduplicates them. One thread at a time may use it.
 class RibTargets {
  public:
   using Id = std::uint32_t;
   using Spec = std::variant<FeedTarget, ObjectRef>;
 
-  /// The target's number, made if there is none yet, with one more reference.
+  /// Returns the id of a target and adds a reference. Creates the target if it does not exist.
   Id acquire(const Spec& spec);
   void acquire(Id id) { ++targets_[id].references; }
-  /// Takes one reference off.
+  /// Removes one reference.
   void release(Id id);
-  /// The number of a target that has one.
+  /// Returns the id of an existing target, or nothing.
   std::optional<Id> find(const Spec& spec) const;
-  /// Where it leads now. A target that is not known is unreachable.
+  /// Returns the current next hops of a target. A target whose object is unknown is unreachable.
   const FeedTarget& leads(Id id) const {
     const auto& target = targets_[id].leads;
     return target ? *target : kUnreachable;
   }
-  /// Whether the object that it goes by has been told of, of a group one member at least. FRR tells of a route before
-  /// its object if both come about while it tells everything to a client that has just come.
+  /// Returns true if the target's object has been reported; of a group, at least one member. FRR may report a route
+  /// before its object while it reports everything to a new client.
   bool is_known(Id id) const { return targets_[id].leads.has_value(); }
-  /// The object that it goes by.
+  /// Returns the id of the target's next-hop object, or nothing if the target has none.
   std::optional<std::uint32_t> object_id(Id id) const;
 
   void set_object(ObjectRef ref, ObjectContent content);
-  /// Forgets it. Returns whether it was known.
+  /// Forgets an object. Returns true if it was known.
   bool remove_object(ObjectRef ref);
-  /// Forgets all of a source's, by none of which any target may go.
+  /// Forgets all objects of a source. No target may refer to them.
   void forget_objects(std::uint8_t source);
 
   using IsLost = std::function<bool(const FeedHop&)>;
-  /// The targets given by next hops of which some are lost, with those that are left of each.
+  /// Returns the targets with explicit next hops that have a lost hop, each with its remaining hops.
   std::map<Id, FeedTarget> lessened(const IsLost& is_lost) const;
-  /// The source's objects whose next hop is lost.
+  /// Returns the source's objects that have a lost next hop.
   std::vector<ObjectRef> lost(std::uint8_t source, const IsLost& is_lost) const;
 
-  /// Marks a source's objects as stale; set_object() takes the mark off.
+  /// Marks a source's objects as stale; set_object() clears the mark.
   void begin_sync(std::uint8_t source);
   std::vector<ObjectRef> stale(std::uint8_t source) const;
 
-  /// Works out anew where targets by objects lead, if objects have changed; returns for which targets that is news, as
-  /// a set of flags by number, empty if for none.
+  /// Recomputes the targets that refer to objects, if objects have changed. Returns a flag for each id whose next hops
+  /// changed; empty if none did.
   std::vector<bool> update();
 
   std::size_t size() const { return numbers_.size(); }
@@ -88,7 +88,7 @@ class RibTargets {
   static const FeedTarget kUnreachable;
 
   struct Target {
-    const Spec* spec = nullptr;  ///< the key in numbers_; null: free
+    const Spec* spec = nullptr;  ///< The key in numbers_; null: the slot is free.
     std::uint32_t references = 0;
     std::optional<FeedTarget> leads;
   };
@@ -97,7 +97,7 @@ class RibTargets {
     bool stale = false;
   };
 
-  /// Where it leads; nothing if that is not known.
+  /// Returns the next hops of a target, or nothing if its object is unknown.
   std::optional<FeedTarget> work_out(const Spec& spec) const;
 
   std::map<Spec, Id> numbers_;

@@ -229,7 +229,7 @@ TEST_F(RibTest, ARouteThatGoesWithItsObjectIsNotUnreachableBefore) {
   EXPECT_EQ(told_.changes, before + 2) << "one is removed, one leads elsewhere, and nothing else is told meanwhile";
 }
 
-/// The first words of a file's lines.
+/// Returns the first word of each line of a file, or nothing if the file does not exist.
 std::vector<std::string> real_prefixes(const std::string& name) {
   const auto file = shared_data() / "fib" / name;
   std::vector<std::string> words;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For the RIB's tests.
+// Helpers of the RIB's tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace penumbra::control {
 
-/// What the listener was told, as a table.
+/// Keeps the reported routes as a table.
 class Told final : public RouteListener {
  public:
   void set_route(Ipv4Prefix prefix, const FeedTarget& target) override { set(ipv4, prefix, target); }
@@ -44,7 +44,8 @@ class Told final : public RouteListener {
     count(prefix);
     EXPECT_EQ(table.erase(prefix), 1U) << to_string(prefix) << " was not known";
   }
-  /// Packets come while a batch is told, so a prefix never leads where it does not lead afterwards.
+  /// Packets flow during a batch, so a prefix must never have a temporary target. Each prefix is reported at most once
+  /// in a batch.
   void count(auto prefix) {
     ++changes;
     EXPECT_TRUE(told_of_.insert(to_string(prefix)).second) << to_string(prefix) << " is told of twice in a batch";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The RIB beside an oracle, through random changes.
+// Compares the RIB with an oracle through random changes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace penumbra::control {
 namespace {
 
-/// What a RIB tells, worked out from lists.
+/// Computes the expected reports of a RIB from lists.
 template <class Prefix>
 class Oracle {
  public:
@@ -72,7 +72,7 @@ class Oracle {
   }
 };
 
-/// Random changes to a RIB and to the oracle alike.
+/// Applies random changes to a RIB and an oracle.
 class RibWorld {
  public:
   explicit RibWorld(std::uint64_t seed) : random_(seed) {}
@@ -180,7 +180,7 @@ class RibWorld {
     drop(ipv6_.routes);
   }
 
-  /// Tells most of what the source has again, perhaps in another order, or gives up.
+  /// Synchronizes the source: reports most of its routes again, perhaps in another order, or cancels.
   void synchronize() {
     const RibSource source = this->source();
     rib_.begin_sync(source);

@@ -12,7 +12,7 @@
 namespace penumbra::control {
 namespace {
 
-/// The number-th gateway, from 0, of the index-th of so many ports.
+/// Returns gateway `number` (from 0) of port `index` out of `ports` ports.
 template <class Address>
 Address gateway(std::uint32_t ports, std::uint32_t index, std::uint32_t number);
 template <>
@@ -37,7 +37,7 @@ class TableMaker {
     std::sort(prefixes.begin(), prefixes.end());
     auto& routes = table_.routes.routes;
     routes.reserve(prefixes.size());
-    // Now and then a route takes the next gateway in turn, so that each one is used if there are routes enough.
+    // Every turn-th route takes the next gateway in order, so that each gateway is used if there are enough routes.
     const std::size_t turn = std::max<std::size_t>(1, prefixes.size() / options_.next_hops);
     for (std::size_t i = 0; i < prefixes.size(); ++i) {
       const auto target = i % turn == 0 ? static_cast<std::uint32_t>(i / turn % options_.next_hops) : pick_target();
@@ -62,7 +62,7 @@ class TableMaker {
     }
   }
 
-  /// Everything a route may lead to: each gateway alone, then the nowheres, then the multipaths.
+  /// Fills targets_: each gateway alone, then blackhole and unreachable, then the multipath targets.
   void make_targets() {
     targets_.reserve(options_.next_hops + 2 + kMultipaths);
     for (std::uint32_t i = 0; i < options_.next_hops; ++i) {
@@ -99,7 +99,7 @@ class TableMaker {
     return random_.below(random_.below(options_.next_hops) + 1);
   }
 
-  /// The number of a target in the table; unused ones have none.
+  /// Returns the index of a target in the table. Adds the target at its first use.
   std::uint32_t use(std::uint32_t target) {
     if (numbers_[target] == kUnused) {
       numbers_[target] = static_cast<std::uint32_t>(table_.routes.targets.size());
@@ -113,7 +113,7 @@ class TableMaker {
   GeneratedTableOf<Family> table_;
   std::vector<RouteTargetOf<Family>> targets_;
   std::size_t first_multipath_ = 0;
-  std::vector<std::uint32_t> numbers_;  ///< of each of targets_
+  std::vector<std::uint32_t> numbers_;  ///< Index in the table of each element of targets_, or kUnused.
 };
 
 void check(const RouteGeneratorOptions& options, std::uint32_t most_prefixes) {

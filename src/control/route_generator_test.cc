@@ -27,7 +27,7 @@ std::string neighbours_text(const GeneratedTable& table) {
   return text.str();
 }
 
-/// FNV-1a, 64 bits.
+/// Returns the 64-bit FNV-1a hash.
 std::uint64_t digest(const std::string& text) {
   std::uint64_t hash = 0xCBF29CE484222325U;
   for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001B3U;
@@ -38,7 +38,7 @@ TEST(RouteGenerator, TheSameOptionsGiveTheSameTableEverywhere) {
   const GeneratedTable table = generate_routes({.prefixes = 10'000});
   EXPECT_EQ(routes_text(table), routes_text(generate_routes({.prefixes = 10'000})));
   EXPECT_NE(routes_text(table), routes_text(generate_routes({.prefixes = 10'000, .seed = 2})));
-  // What another machine computed: a difference means that tables are no longer comparable between versions.
+  // The digests come from another machine. A difference means that tables are no longer comparable between versions.
   EXPECT_EQ(digest(routes_text(table)), 16379023633730849256U);
   EXPECT_EQ(digest(neighbours_text(table)), 17489389194458259972U);
 }
@@ -75,7 +75,8 @@ TEST_P(RouteGeneratorSizes, GivesExactlyWhatWasAskedFor) {
     }
   }
 
-  // Every gateway has one neighbour entry, an address of its own in its port's network, and routes if there are enough.
+  // Every gateway has one neighbour entry and its own address in its port's network. Each has routes if there are
+  // enough.
   ASSERT_EQ(table.neighbours.size(), next_hops);
   std::set<std::pair<Ipv4Address, std::string>> known;
   std::set<Ipv4Address> addresses;
@@ -97,7 +98,7 @@ TEST_P(RouteGeneratorSizes, GivesExactlyWhatWasAskedFor) {
     EXPECT_EQ(used, known);
   }
 
-  // What it writes is what it holds.
+  // The written table reads back as the same.
   const RouteList back = parse_routes(routes_text(table), "table", options.ports);
   EXPECT_EQ(back.targets, table.routes.targets);
   const auto same = [](const Route& a, const Route& b) {
@@ -209,7 +210,7 @@ TEST(RouteGenerator, SharesMayBeNothingOrAll) {
   for (const auto& route : all.routes.routes) {
     if (all.routes.targets[route.target].kind == RouteTarget::Kind::unicast) ++unicast;
   }
-  EXPECT_EQ(unicast, 1U);  // the one that its only gateway must have
+  EXPECT_EQ(unicast, 1U);  // The only gateway must have one route.
 }
 
 TEST(RouteGenerator, RefusesWhatItCannotMake) {

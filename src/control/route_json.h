@@ -8,10 +8,10 @@
 
 namespace penumbra::control {
 
-/// [{"via": "192.0.2.1", "dev": "wan", "weight": 1}]; without "via" where the destination itself is on the link.
+/// Returns [{"via": "192.0.2.1", "dev": "wan", "weight": 1}]. An on-link next hop has no "via".
 template <class Family>
 nlohmann::ordered_json to_json(const std::vector<NextHopOf<Family>>& next_hops);
-/// {"type": "unicast", "next_hops": [...]}, or the type alone.
+/// Returns {"type": "unicast", "next_hops": [...]}, or the type alone.
 template <class Family>
 nlohmann::ordered_json to_json(const RouteTargetOf<Family>& target);
 

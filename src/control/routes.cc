@@ -17,8 +17,8 @@
 namespace penumbra::control {
 namespace {
 
-// What `ip route` prints and what has no part in forwarding here: where a route comes from, what the host's own
-// connections and its path MTU discovery use, and how a link was at that moment (ip/iproute.c of iproute2).
+// Words of `ip route` that do not affect forwarding. They give the route's origin, settings of the host's own
+// connections and path MTU discovery, and link states (ip/iproute.c of iproute2).
 constexpr std::array<Attribute, 37> kRouteAttributes{{{"proto"},
                                                       {"scope"},
                                                       {"src"},
@@ -57,7 +57,7 @@ constexpr std::array<Attribute, 37> kRouteAttributes{{{"proto"},
                                                       {"quickack", Attribute::kLockable},
                                                       {"fastopen_no_cookie", Attribute::kLockable}}};
 
-/// What changes forwarding in a way that Penumbra has no part of, and what to do about it.
+/// A word that would change forwarding in a way that Penumbra does not support, with the reason and a remedy.
 struct Refusal {
   std::string_view word, reason;
 };
@@ -77,7 +77,8 @@ constexpr std::array<Refusal, 4> kRefusedWords{
      {"encap", "tunnels come with a later version"},
      {"from", "routes by source come with a later version"}}};
 
-constexpr std::string_view kContinuation = "nexthop";  // `ip route` gives each next hop of several a line
+// `ip route` prints each next hop of a multipath route in its own line.
+constexpr std::string_view kContinuation = "nexthop";
 constexpr std::uint32_t kMaxWeight = 256;
 constexpr std::uint32_t kMaxMetric = ~std::uint32_t{0};
 
@@ -102,7 +103,7 @@ std::string prefix_in_words() {
   return "a prefix (" + std::string(Family::kForm) + "/LENGTH)";
 }
 
-/// Says why `word` is no prefix.
+/// Returns an error that says why `word` is no prefix.
 template <class Family>
 InputError bad_prefix(const Line& line, std::string_view word) {
   const std::size_t slash = word.find('/');
@@ -121,39 +122,39 @@ InputError bad_prefix(const Line& line, std::string_view word) {
   return line.error(word, quote(word) + " has bits set past its length; the prefix would be " + right);
 }
 
-/// The words behind a prefix, understood.
+/// Holds the parsed words after a prefix.
 struct Tail {
   std::uint32_t metric = 0;
   std::uint32_t target = 0;
 };
-/// The same before the target has a number; words that were left out are missing.
+/// The parsed words before their target has an index. Absent words are nullopt.
 template <class Family>
 struct TailWords {
   std::optional<std::uint32_t> metric;
   std::optional<RouteTargetOf<Family>> target;
 };
-/// The words in front of the tail.
+/// Holds the parsed words before the tail.
 template <class Family>
 struct Head {
   RouteKind kind = RouteKind::unicast;
   typename Family::Prefix prefix;
 };
 
-/// A next hop while its words are being read, and those words as they stand, empty until they are found.
+/// Holds a next hop under construction. The string views are its words in the text, empty until found.
 template <class Family>
 struct HopDraft {
-  std::string_view begin;  ///< the word `nexthop`; empty for the words before the first one
+  std::string_view begin;  ///< The word `nexthop`; empty for the words before the first `nexthop`.
   std::string_view gateway, port, weight;
   NextHopOf<Family> hop;
 };
 
-/// What may stand behind a prefix: what means something first.
+/// Returns the words that may follow a prefix, those with an effect first.
 std::vector<std::string> with_attributes(std::vector<std::string> words) {
   for (const auto& attribute : kRouteAttributes) words.emplace_back(attribute.word);
   return words;
 }
 
-/// The words after `via`, of which the first has been taken.
+/// Reads the rest of the words after `via`. The caller has taken the first one.
 template <class Family>
 void read_gateway(Line& line, HopDraft<Family>& draft) {
   if constexpr (std::is_same_v<Family, Ipv4>) {
@@ -187,7 +188,7 @@ class RouteParser {
   explicit RouteParser(const std::vector<std::string>& ports) : ports_(ports) {}
 
   RouteListOf<Family> parse(std::string_view text, const std::string& name);
-  /// Of each route that parse() has returned.
+  /// Returns the line of each route that parse() has returned.
   std::vector<int> take_lines() { return std::move(lines_); }
   std::vector<RouteRemovalOf<Family>> parse_removals(std::string_view text, const std::string& name);
 
@@ -201,9 +202,9 @@ class RouteParser {
 
   const std::vector<std::string>& ports_;
   RouteListOf<Family> list_;
-  std::vector<int> lines_;                                  ///< of each route
-  std::unordered_map<std::string_view, Tail> tails_;        ///< by the unicast words as they stand in the file
-  std::unordered_map<std::string, std::uint32_t> targets_;  ///< by to_string()
+  std::vector<int> lines_;                            ///< Line of each route.
+  std::unordered_map<std::string_view, Tail> tails_;  ///< Maps unicast words in the file's spelling to their tails.
+  std::unordered_map<std::string, std::uint32_t> targets_;  ///< Keyed by to_string().
 };
 
 template <class Family>
@@ -227,7 +228,7 @@ Head<Family> RouteParser<Family>::parse_head(Line& line) const {
   refuse(line, word, kRefusedTypes);
   if (kind != Kind::unicast || word == "unicast") word = line.require(prefix_in_words<Family>());
   if (word == "nexthop") {
-    throw line.error(word, "a next hop without its route, which stands in the line before it");
+    throw line.error(word, "a next hop without its route, which is in the line before");
   }
   const auto prefix = Family::parse_prefix(word);
   if (!prefix) throw bad_prefix<Family>(line, word);
@@ -237,7 +238,7 @@ Head<Family> RouteParser<Family>::parse_head(Line& line) const {
 template <class Family>
 void RouteParser<Family>::parse_route(Line& line) {
   const auto [kind, prefix] = parse_head(line);
-  // A million routes have a few dozen different tails: each is read once, then found by its text.
+  // A million routes have a few dozen different tails. Each is parsed once and then found by its text.
   Tail tail;
   if (kind != RouteKind::unicast) {
     tail = parse_whole_tail(line, kind);
@@ -279,7 +280,7 @@ TailWords<Family> RouteParser<Family>::parse_tail(Line& line, RouteKind kind, bo
   std::optional<std::uint32_t> metric;
   HopDraft<Family> draft;
   const auto take_once = [&line](std::string_view word, std::string_view& value, std::string_view expected) {
-    if (!value.empty()) throw line.error(word, quote(word) + " stands twice");
+    if (!value.empty()) throw line.error(word, quote(word) + " is given twice");
     value = line.require(expected);
   };
   for (std::string_view word = line.take(); !word.empty(); word = line.take()) {
@@ -291,7 +292,8 @@ TailWords<Family> RouteParser<Family>::parse_tail(Line& line, RouteKind kind, bo
       take_once(word, draft.port, "the name of a port");
       draft.hop.port = parse_port(line, draft.port, ports_);
     } else if (word == "dev") {
-      line.require("the name of an interface");  // `ip route` names one, lo, for some routes that lead nowhere too
+      // `ip route` prints `dev lo` for some blackhole and unreachable routes.
+      line.require("the name of an interface");
     } else if (word == "weight" && in_hop) {
       take_once(word, draft.weight, "a weight");
       draft.hop.weight = static_cast<std::uint16_t>(parse_number(line, draft.weight, "weight", 1, kMaxWeight));
@@ -308,7 +310,7 @@ TailWords<Family> RouteParser<Family>::parse_tail(Line& line, RouteKind kind, bo
     } else if (!line.skip_attribute(word, kRouteAttributes) && !(word == "\\" && line.peek() == "nexthop")) {
       refuse(line, word, kRefusedWords);
       if (!unicast) throw line.unexpected(word, "the end of the line", with_attributes({"metric"}));
-      if (word == "metric") throw line.error(word, "'metric' stands before the first 'nexthop'");
+      if (word == "metric") throw line.error(word, "'metric' comes before the first 'nexthop'");
       if (in_hop) {
         throw line.unexpected(word, "more of the next hop", with_attributes({"via", "dev", "weight", "nexthop"}));
       }
@@ -329,13 +331,13 @@ std::uint32_t RouteParser<Family>::intern(RouteTarget target) {
   return entry->second;
 }
 
-/// Finds the first line whose route an earlier line has already given.
+/// Throws an error at the first line that repeats an earlier route.
 template <class Family>
 void RouteParser<Family>::reject_duplicates(std::string_view text, const std::string& name) const {
   const auto key = [this](std::uint32_t i) { return std::tie(list_.routes[i].prefix, list_.routes[i].metric); };
   const auto before = [&key](std::uint32_t a, std::uint32_t b) {
     const auto comparison = key(a) <=> key(b);
-    return comparison < 0 || (comparison == 0 && a < b);  // equal routes stay in the order of their lines
+    return comparison < 0 || (comparison == 0 && a < b);  // Equal routes stay in the order of their lines.
   };
   std::vector<std::uint32_t> order(list_.routes.size());
   std::iota(order.begin(), order.end(), 0U);

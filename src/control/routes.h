@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Routes and neighbours as files, in the syntax of iproute2. Compact in memory: a full table is a million routes but
-// a few dozen different next-hop sets.
+// Reads and writes files of routes and neighbours in the syntax of iproute2. The form in memory is compact: a full
+// table has a million routes but a few dozen different sets of next hops.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,26 @@
 
 namespace penumbra::control {
 
-/// One way towards a destination.
+/// Describes one next hop of a route.
 template <class Family>
 struct NextHopOf {
-  std::optional<typename Family::Address> gateway;  ///< none: the destination itself is on the link (`dev PORT` alone)
+  std::optional<typename Family::Address> gateway;  ///< None: the destination is on the link (`dev PORT` alone).
   std::string port;
-  std::uint16_t weight = 1;  ///< 1 to 256
-  /// Of an IPv4 route by a gateway of the other family (RFC 8950), which leaves `gateway` empty: only the host knows
-  /// how to use it, so that its packets are the host's.
+  std::uint16_t weight = 1;  ///< 1 to 256.
+  /// IPv6 gateway of an IPv4 route (RFC 8950); `gateway` is then empty. Only the host can use such a gateway, so
+  /// packets of the route go to the host.
   std::optional<Ipv6Address> inet6_gateway = std::nullopt;
 
   auto operator<=>(const NextHopOf&) const = default;
 };
 
-/// Where a route leads: a non-empty set of next hops, or nowhere.
+/// Distinguishes targets of routes: a non-empty set of next hops, or none.
 enum class RouteKind : std::uint8_t { unicast, blackhole, unreachable };
 template <class Family>
 struct RouteTargetOf {
   using Kind = RouteKind;
   Kind kind = Kind::unicast;
-  std::vector<NextHopOf<Family>> next_hops;  ///< unicast only
+  std::vector<NextHopOf<Family>> next_hops;  ///< For unicast only.
 
   auto operator<=>(const RouteTargetOf&) const = default;
 };
@@ -44,14 +44,14 @@ struct RouteTargetOf {
 template <class Family>
 struct RouteOf {
   typename Family::Prefix prefix;
-  std::uint32_t metric = 0;  ///< the lowest wins
-  std::uint32_t target = 0;  ///< index into RouteList::targets
+  std::uint32_t metric = 0;  ///< The lowest is preferred.
+  std::uint32_t target = 0;  ///< Index into RouteList::targets.
 };
 
 template <class Family>
 struct RouteListOf {
-  std::vector<RouteTargetOf<Family>> targets;  ///< all different
-  std::vector<RouteOf<Family>> routes;         ///< in file order; (prefix, metric) is unique
+  std::vector<RouteTargetOf<Family>> targets;  ///< All different.
+  std::vector<RouteOf<Family>> routes;         ///< In file order; (prefix, metric) is unique.
 };
 
 using NextHop = NextHopOf<Ipv4>;
@@ -59,26 +59,26 @@ using RouteTarget = RouteTargetOf<Ipv4>;
 using Route = RouteOf<Ipv4>;
 using RouteList = RouteListOf<Ipv4>;
 
-/// Reads a route file of one family, or what `ip route` prints: one route a line, `#` begins a comment, empty lines are
-/// skipped.
+/// Reads a route file of one family, or the output of `ip route`: one route a line. `#` begins a comment; empty lines
+/// are skipped.
 ///
 ///   PREFIX via ADDR dev PORT [metric N]      PREFIX dev PORT [metric N]
 ///   PREFIX via inet6 ADDR dev PORT [metric N], of an IPv4 route
 ///   PREFIX [metric N] nexthop via ADDR dev PORT [weight W] nexthop ...
 ///   blackhole PREFIX [metric N]              unreachable PREFIX [metric N], also as prohibit
 ///
-/// A line that begins with `nexthop` goes on with the route before it. `default` covers everything, a bare address
-/// itself; `unicast` may stand in front; words of `ip route` that have no part in forwarding here (proto, scope, src,
-/// flags such as linkdown, mtu and other metrics of the host) are taken and skipped; the `dev` of a route that
-/// leads nowhere too; words that would change it (table,
-/// tos, encap, the types local, broadcast, multicast, throw) are refused. `ports` restricts `dev`; empty allows any
-/// name. Throws InputError with file, line and column.
+/// A line that begins with `nexthop` continues the route before it. `default` is the prefix of length 0, and a bare
+/// address is a host route. `unicast` may precede the prefix. Words of `ip route` that do not affect forwarding are
+/// skipped: proto, scope, src, flags such as linkdown, mtu and other metrics of the host. The `dev` of a blackhole or
+/// unreachable route is skipped too. Words that would change forwarding are refused: table, tos, encap and the types
+/// local, broadcast, multicast, throw. `ports` restricts `dev`; empty allows any name. Throws InputError with file,
+/// line and column.
 template <class Family = Ipv4>
 RouteListOf<Family> read_routes(const std::filesystem::path& file, const std::vector<std::string>& ports);
 template <class Family = Ipv4>
 RouteListOf<Family> parse_routes(std::string_view text, const std::string& name, const std::vector<std::string>& ports);
 
-/// The routes of a command that adds some, with the line of each: parse_routes() otherwise.
+/// Holds the routes of a command that adds routes, with the line of each. The syntax is that of parse_routes().
 template <class Family>
 struct RouteEntriesOf {
   RouteListOf<Family> list;
@@ -88,23 +88,23 @@ template <class Family>
 RouteEntriesOf<Family> parse_route_entries(std::string_view text, const std::string& name,
                                            const std::vector<std::string>& ports);
 
-/// A route as a command names it that removes it: in the same words, of which only the prefix is needed.
+/// Holds a route of a command that removes routes. The syntax is the same, but only the prefix is required.
 template <class Family>
 struct RouteRemovalOf {
   typename Family::Prefix prefix;
-  std::optional<std::uint32_t> metric;          ///< none: of whatever metric
-  std::optional<RouteTargetOf<Family>> target;  ///< none: wherever it leads
+  std::optional<std::uint32_t> metric;          ///< None: any metric.
+  std::optional<RouteTargetOf<Family>> target;  ///< None: any target.
   int line = 0;
 };
 template <class Family>
 std::vector<RouteRemovalOf<Family>> parse_route_removals(std::string_view text, const std::string& name,
                                                          const std::vector<std::string>& ports);
 
-/// An error at the first word of a line of a route file, or of a neighbour file.
+/// Returns an error at the first word of a line of a route file or neighbour file.
 InputError error_in_line(std::string_view text, const std::string& name, int line, const std::string& message);
 
-/// `ADDR dev PORT lladdr MAC`, what `ip neigh` and `ip -s neigh` print (states, flags and statistics are taken and
-/// skipped; FAILED and INCOMPLETE entries without lladdr too, and lines of the other family).
+/// Holds a neighbour, `ADDR dev PORT lladdr MAC`, in the syntax of `ip neigh` and `ip -s neigh`. States, flags and
+/// statistics are skipped, as are lines of the other family and FAILED or INCOMPLETE entries without lladdr.
 template <class Family>
 struct NeighbourOf {
   typename Family::Address address;
@@ -119,8 +119,8 @@ template <class Family = Ipv4>
 std::vector<NeighbourOf<Family>> parse_neighbours(std::string_view text, const std::string& name,
                                                   const std::vector<std::string>& ports);
 
-/// Neighbours of a command, with the line of each. Every line has to be an entry of this family; a MAC address is
-/// needed unless the neighbours are to be removed: 0 stands for any.
+/// Holds a neighbour of a command, with its line. Every line must be an entry of this family. A MAC address is required
+/// unless `removed`; without one, `mac` is 0 and matches any.
 template <class Family>
 struct NeighbourEntryOf {
   NeighbourOf<Family> neighbour;
@@ -130,12 +130,12 @@ template <class Family>
 std::vector<NeighbourEntryOf<Family>> parse_neighbour_entries(std::string_view text, const std::string& name,
                                                               const std::vector<std::string>& ports, bool removed);
 
-/// `via ADDR dev PORT`, `dev PORT`, `nexthop via ADDR dev PORT weight W nexthop ...`, `blackhole`, `unreachable`: as it
-/// stands behind a prefix.
+/// Returns the words after a prefix: `via ADDR dev PORT`, `dev PORT`, `nexthop via ADDR dev PORT weight W nexthop ...`,
+/// `blackhole` or `unreachable`.
 template <class Family = Ipv4>
 std::string to_string(const RouteTargetOf<Family>& target);
 
-/// Write what read_routes() and read_neighbours() read back as the same.
+/// Write the forms that read_routes() and read_neighbours() read back unchanged.
 template <class Family>
 void write_routes(std::ostream& out, const RouteListOf<Family>& list);
 template <class Family>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any text is read as routes or refused with its place; what is read is printed and read back as the same.
+// Any text is either read as routes or refused with a place. Routes that are read survive printing and reading back.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

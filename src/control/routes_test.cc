@@ -23,7 +23,7 @@ RouteList parse_three_ports(std::string_view text) {
   return parse_routes(text, "routes.txt", kThreePorts);
 }
 
-/// Every route as `PREFIX metric N TARGET`.
+/// Returns every route as `PREFIX metric N TARGET`.
 std::vector<std::string> lines_of(const RouteList& list) {
   std::vector<std::string> lines;
   lines.reserve(list.routes.size());
@@ -182,7 +182,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"10.0.0.0/8 via 224.0.0.1 dev wan", 1, 16, "it is not unicast"},
         BadCase{"10.0.0.0/8 via 0.0.0.0 dev wan", 1, 16, "it is not unicast"},
         BadCase{"10.0.0.0/8 vai 192.0.2.1 dev wan", 1, 12, "did you mean 'via'?"},
-        BadCase{"10.0.0.0/8 dev wan dev lan", 1, 20, "'dev' stands twice"},
+        BadCase{"10.0.0.0/8 dev wan dev lan", 1, 20, "'dev' is given twice"},
         BadCase{"10.0.0.0/8 dev wan table 100", 1, 20, "there is one table"},
         BadCase{"10.0.0.0/8 via inet6 dev wan", 1, 22, "expected an IPv6 address (X:X::X), found 'dev'"},
         BadCase{"10.0.0.0/8 via inet6 192.0.2.1 dev wan", 1, 22, "expected an IPv6 address"},
@@ -191,7 +191,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"nat 10.0.0.0/8 via 192.0.2.1", 1, 1, "Linux has no such routes any more"},
         BadCase{"10.0.0.0/8 dev wan linkdwon", 1, 20, "did you mean 'linkdown'?"},
         BadCase{"10.0.0.0/8 dev wan mtu lock", 1, 28, "expected a value of 'mtu', found the end of the line"},
-        BadCase{"10.0.0.0/8 dev wan metric 1 metric 2", 1, 29, "'metric' stands twice"},
+        BadCase{"10.0.0.0/8 dev wan metric 1 metric 2", 1, 29, "'metric' is given twice"},
         BadCase{"10.0.0.0/8 dev wan metric 4294967296", 1, 27, "expected a metric from 0 to 4294967295"},
         BadCase{"10.0.0.0/8 dev wan metric -1", 1, 27, "expected a metric from 0 to 4294967295"},
         BadCase{"10.0.0.0/8 dev wan metric", 1, 26, "expected a metric, found the end of the line"},
@@ -201,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"10.0.0.0/8 nexthop nexthop dev wan", 1, 12, "'dev PORT' is missing in the next hop"},
         BadCase{"10.0.0.0/8 nexthop dev wan weight 0", 1, 35, "expected a weight from 1 to 256, found '0'"},
         BadCase{"10.0.0.0/8 nexthop dev wan weight 257", 1, 35, "expected a weight from 1 to 256, found '257'"},
-        BadCase{"10.0.0.0/8 nexthop dev wan metric 3", 1, 28, "'metric' stands before the first 'nexthop'"},
+        BadCase{"10.0.0.0/8 nexthop dev wan metric 3", 1, 28, "'metric' comes before the first 'nexthop'"},
         BadCase{"10.0.0.0/8 dev wan nexthop dev lan", 1, 20, "either 'via' and 'dev' of its own or next hops"},
         BadCase{"10.0.0.0/8 nexthop dev wan stray", 1, 28, "expected more of the next hop, found 'stray'"},
         BadCase{"blackhole 10.0.0.0/8 via 192.0.2.1", 1, 22, "expected the end of the line, found 'via'"},
@@ -231,7 +231,7 @@ TEST(Routes, SaysWhyAFileCannotBeRead) {
   EXPECT_EQ(read_routes("/dev/null", {}).routes.size(), 0U);
 }
 
-/// A list that only the parser's own output rules bind.
+/// Returns a random list of the form that the parser returns.
 RouteList random_list(std::mt19937& random) {
   const auto below = [&random](std::uint32_t bound) { return random() % bound; };
   RouteList list;
@@ -246,7 +246,7 @@ RouteList random_list(std::mt19937& random) {
     if (known.insert(target).second) list.targets.push_back(target);
   }
   std::set<std::pair<Ipv4Prefix, std::uint32_t>> used;
-  std::map<std::uint32_t, std::uint32_t> numbers;  // the parser numbers targets as it meets them
+  std::map<std::uint32_t, std::uint32_t> numbers;  // The parser numbers targets in the order of their first use.
   std::vector<RouteTarget> met;
   for (std::uint32_t i = 0; i < 200; ++i) {
     Ipv4Prefix prefix{{static_cast<std::uint32_t>(random())}, static_cast<std::uint8_t>(below(33))};

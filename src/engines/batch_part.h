@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Some of a batch's items, as a batch by themselves: for engines that cut long ones.
+// Views of a range of a batch's items as a batch, for engines that split long batches.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace penumbra {
 
-/// Where the column's item `first` stands.
+/// Returns the address of item `first` of `column`, whose elements have `element_bytes` bytes.
 template <class Column>
 auto* item_of(Column* column, std::uint32_t first, std::size_t element_bytes) {
   return static_cast<std::conditional_t<std::is_const_v<Column>, const std::byte, std::byte>*>(column) +
          first * element_bytes;
 }
 
-/// `items` of the batch's, from `first` on.
+/// Returns the batch of `items` items of `batch` that starts at item `first`.
 inline Batch part_of(const Batch& batch, std::uint32_t first, std::uint32_t items) noexcept {
   Batch part = batch;
   part.items = items;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a shader's test needs to be written once and run on every engine that this machine has:
+// Runs a shader's test, written once, on every engine that this machine has:
 //
 //   class MyShader : public testing::TestWithParam<std::string> {};
 //   TEST_P(MyShader, EqualsTheOracle) {
@@ -32,7 +32,7 @@
 
 namespace penumbra::conformance {
 
-/// Batch sizes that show what depends on them: alone, odd, a chunk, what an accelerator likes.
+/// Batch sizes that reveal faults which depend on the size: one item, an odd number, a chunk, a size for accelerators.
 inline constexpr std::array<std::uint32_t, 4> kBatchSizes{1, 7, 64, 4096};
 
 inline std::vector<std::string> available_engines() {
@@ -41,7 +41,7 @@ inline std::vector<std::string> available_engines() {
   return names;
 }
 
-/// These, and each again with every tested value of its settings.
+/// Returns the available engines, and each engine again with every tested value of its settings.
 inline std::vector<std::string> available_engines_and_settings() {
   std::vector<std::string> choices = available_engines();
   for (const EngineInfo* engine : engines_here()) {
@@ -54,7 +54,7 @@ inline std::vector<std::string> available_engines_and_settings() {
   return choices;
 }
 
-/// One thread's way to run a shader over columns of any length.
+/// Runs a shader over columns of any length. Used by one thread.
 class ShaderQueue {
  public:
   ShaderQueue(Engine& engine, const Shader& shader, const Table& table)
@@ -62,8 +62,8 @@ class ShaderQueue {
 
   void share(std::shared_ptr<const HugeMemory> memory) { queue_->share(std::move(memory)); }
 
-  /// Runs the shader over `items` items in batches of `batch_items`, and returns when all are done. Throws
-  /// std::logic_error if the engine gives batches back out of order, or none in ten seconds.
+  /// Runs the shader over `items` items in batches of `batch_items`, and returns when all batches are done. Throws
+  /// std::logic_error if the engine returns batches out of order, or no batch within ten seconds.
   void operator()(std::initializer_list<const void*> inputs, std::initializer_list<void*> outputs, std::size_t items,
                   std::uint32_t batch_items, penumbra_arena arena = {}) {
     if (inputs.size() != shader_.input_bytes.size() || outputs.size() != shader_.output_bytes.size()) {
@@ -117,11 +117,11 @@ class ShaderQueue {
   const Shader& shader_;
   const Table& table_;
   std::unique_ptr<EngineQueue> queue_;
-  std::deque<Batch> batches_;  ///< that the engine has, oldest first
+  std::deque<Batch> batches_;  ///< Batches that the engine has, oldest first.
 };
 
-/// A shader on an engine of its own. Throws if the engine has no such shader, or one with another signature than
-/// `scalar` has.
+/// Runs one shader on an engine instance that this object owns. Throws if the engine lacks the shader, or if its
+/// signature differs from the one in `scalar`.
 class ShaderRun {
  public:
   ShaderRun(const std::string& engine, const std::string& shader, Table& table)
@@ -134,7 +134,7 @@ class ShaderRun {
     queue_ = open_queue();
   }
 
-  /// What was answered was answered by that engine: not by a CPU in place of a GPU that was lost.
+  /// Fails the test if the engine reports a device failure: then the CPU computed answers in place of a GPU.
   ~ShaderRun() {
     std::vector<std::string> notes = engine_->notes();
     for (const auto& [name, member] : engine_->members()) std::ranges::copy(member->notes(), std::back_inserter(notes));
@@ -144,9 +144,9 @@ class ShaderRun {
   ShaderRun& operator=(const ShaderRun&) = delete;
 
   const Shader& shader() const { return *shader_; }
-  /// For another thread.
+  /// Opens a queue for another thread.
   std::unique_ptr<ShaderQueue> open_queue() { return std::make_unique<ShaderQueue>(*engine_, *shader_, table_); }
-  /// On the thread that made it.
+  /// Runs the shader. Call on the thread that made this object.
   void operator()(std::initializer_list<const void*> inputs, std::initializer_list<void*> outputs, std::size_t items,
                   std::uint32_t batch_items, penumbra_arena arena = {}) {
     (*queue_)(inputs, outputs, items, batch_items, arena);
@@ -159,7 +159,7 @@ class ShaderRun {
   std::unique_ptr<ShaderQueue> queue_;
 };
 
-/// A choice of an engine as GoogleTest takes it.
+/// Returns the engine choice of `info` as a GoogleTest name.
 inline std::string test_name(const testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
   std::replace_if(name.begin(), name.end(), [](unsigned char letter) { return std::isalnum(letter) == 0; }, '_');
@@ -168,15 +168,15 @@ inline std::string test_name(const testing::TestParamInfo<std::string>& info) {
 
 }  // namespace penumbra::conformance
 
-/// Runs the tests of a suite (TestWithParam<std::string>, the choice of an engine) on every engine that this machine
-/// can run.
+/// Runs the tests of a suite (TestWithParam<std::string>, the parameter is an engine choice) on every engine that this
+/// machine can run.
 #define PENUMBRA_FOR_EACH_ENGINE(suite)                                                                   \
   INSTANTIATE_TEST_SUITE_P(Engines, suite, testing::ValuesIn(penumbra::conformance::available_engines()), \
                            penumbra::conformance::test_name)
-/// And as a core without AVX-512 runs them, for shaders that have a form of their own for those with it.
+/// Runs the tests of a suite as a core without AVX-512 does. For shaders that have an AVX-512 form.
 #define PENUMBRA_WITHOUT_AVX512(suite) \
   INSTANTIATE_TEST_SUITE_P(WithoutAvx512, suite, testing::Values("scalar,avx512=0"), penumbra::conformance::test_name)
-/// The same, and under the settings that change how it works.
+/// Runs the tests of a suite on every engine, and with every tested value of the engines' settings.
 #define PENUMBRA_FOR_EACH_ENGINE_AND_SETTING(suite)                                                                    \
   INSTANTIATE_TEST_SUITE_P(Engines, suite, testing::ValuesIn(penumbra::conformance::available_engines_and_settings()), \
                            penumbra::conformance::test_name)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What holds for every engine, whatever the shader; and how a shader's signature is read.
+// Tests what holds for every engine and every shader, and the reading of a shader's signature.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -143,7 +143,7 @@ void with_arena(View view, const std::uint8_t* key, std::uint32_t* length, penum
   }
 }
 
-/// The columns between view and n may also all be uint32_t outputs, like n itself but for the pointer.
+/// Has only outputs between `view` and `n`; all are uint32_t, which differs from `n` only in being a pointer.
 void only_outputs(View view, std::uint32_t* out, std::uint32_t n) {
   foreach (i, n) out[i] = static_cast<std::uint32_t>(view.factor) + i;
 }

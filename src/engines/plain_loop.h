@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a core runs a shader without taking turns. A shader whose structure is made for cores may say that better than a
-// compiler that sees its function (cmake/Penumbra.cmake: AVX512).
+// Runs a shader as a plain loop on a core. A shader may have a hand-written AVX-512 form where a compiler does not
+// vectorize its function well (cmake/Penumbra.cmake: AVX512).
 #pragma once
 
 #include <type_traits>
@@ -13,14 +13,14 @@ namespace penumbra {
 
 using PlainLoop = void (*)(const void* view, const Batch& batch);
 
-/// The shader `Function` as it stands.
+/// Returns the loop that runs the shader `Function` as it is written.
 template <auto Function>
 PlainLoop plain_loop() {
   return &ShaderEntry<Function>::call;
 }
 
-/// `Vectors`, which takes the same arguments and gives the same answers, if this core has AVX-512 (the level
-/// x86-64-v4), else `Function` as it stands; so it is if `Vectors` is null.
+/// Returns the loop of `Vectors` if this core has AVX-512 (level x86-64-v4), else the loop of `Function`. `Vectors`
+/// takes the same arguments and gives the same answers; if it is null, the loop is that of `Function`.
 template <auto Function, auto Vectors>
 PlainLoop best_loop() {
   if constexpr (!std::is_null_pointer_v<decltype(Vectors)>) {

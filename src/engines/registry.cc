@@ -14,7 +14,7 @@ std::vector<EngineInfo>& registered() {
   return list;
 }
 
-/// The engines that run here and have the shader, best first, without the one that chooses among them.
+/// Returns the engines that run here and have the shader, best first, without `auto`.
 std::vector<const EngineInfo*> engines_with(const std::string& shader) {
   std::vector<const EngineInfo*> having = engines_here();
   std::erase_if(having, [&shader](const EngineInfo* info) {
@@ -38,7 +38,8 @@ const EngineInfo& find_engine(const std::string& name) {
   throw std::invalid_argument("unknown engine " + quote(name) + "; " + did_you_mean_or_list(name, names));
 }
 
-/// Adds the setting that `text`, NAME=NUMBER, tells.
+/// Parses `text`, NAME=NUMBER, and adds it to `settings`. Throws std::invalid_argument if the name or the number is
+/// wrong.
 void read_setting(const EngineInfo& info, const std::string& text, EngineSettings& settings) {
   const std::size_t equals = std::min(text.find('='), text.size());
   const std::string name = text.substr(0, equals);
@@ -60,7 +61,7 @@ void read_setting(const EngineInfo& info, const std::string& text, EngineSetting
                                 quote(text));
   }
   if (!settings.emplace(name, value).second) {
-    throw std::invalid_argument("engine '" + info.name + "': the setting '" + name + "' stands twice");
+    throw std::invalid_argument("engine '" + info.name + "': the setting '" + name + "' is given twice");
   }
 }
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# gopt_add(TARGET SOURCE... [WIDTH n|any] [SUFFIX s] [LANGUAGE C|CXX]): builds each annotated SOURCE through the gopt compiler
-# and adds what it writes to TARGET, whose include folders, definitions and language standard it is read with. The functions
-# are named as in SOURCE, with SUFFIX (_gopt). SOURCE itself is added or not as you like: it is the baseline.
-# LANGUAGE tells what a header is; for other sources it is known.
+# gopt_add(TARGET SOURCE... [WIDTH n|any] [SUFFIX s] [LANGUAGE C|CXX]) compiles each annotated SOURCE with gopt and adds
+# the output to TARGET. SOURCE is parsed with TARGET's include folders, definitions and language standard. The functions
+# keep their names with SUFFIX (_gopt) appended. SOURCE itself, the baseline, need not be added. LANGUAGE gives the
+# language of a header; for other sources it is known.
 include_guard()
 
 function(gopt_add target)

@@ -9,7 +9,8 @@ namespace {
 using clang::Expr;
 using clang::Stmt;
 
-/// The largest expression that stands for the variable or a part of it: (a).b[1], say. `whole` says if it is all of it.
+/// Returns the largest expression that denotes the variable or a part of it, such as (a).b[1]. Sets `whole` to true if
+/// it denotes the whole variable.
 const Expr* place_of(const Expr* mention, const clang::ParentMap& parents, bool& whole) {
   const Expr* place = mention;
   whole = true;
@@ -43,7 +44,8 @@ bool is_trivial_copy(const clang::CXXConstructExpr* construct) {
   return constructor->isCopyOrMoveConstructor() && constructor->isTrivial();
 }
 
-/// In a template the casts that tell are missing until it is instantiated.
+/// Classifies an access in a template. The casts that distinguish accesses are missing until the template is
+/// instantiated.
 Access in_template(const Expr* place, const Stmt* parent) {
   const clang::QualType type = place->getType();
   const bool plain = type->isScalarType();
@@ -88,7 +90,8 @@ Access access_of(const clang::DeclRefExpr* mention, const clang::ParentMap& pare
   if (parent == nullptr) return Access::read;
   if (llvm::isa<clang::UnaryExprOrTypeTraitExpr>(parent)) return Access::none;
   if (!llvm::isa<Expr>(parent)) return of_statement(parent);
-  if (llvm::isa<clang::LambdaExpr>(parent)) return Access::read;  // a capture; one by reference is seen as such
+  // A capture; a capture by reference is detected elsewhere.
+  if (llvm::isa<clang::LambdaExpr>(parent)) return Access::read;
   if (place->getType()->isDependentType() || llvm::cast<Expr>(parent)->isTypeDependent() ||
       llvm::cast<Expr>(parent)->isValueDependent()) {
     return in_template(place, parent);

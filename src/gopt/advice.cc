@@ -8,13 +8,13 @@
 namespace gopt {
 namespace {
 
-/// Where a hint can stand that is to come before an expression.
+/// The location for a hint before an expression.
 struct Site {
   enum class Kind {
-    block,   ///< before the statement
-    braces,  ///< likewise, once it is in braces
-    test,    ///< in a loop's body, which must take its condition
-    step,    ///< likewise, its step
+    block,   ///< Before the statement.
+    braces,  ///< Before the statement, after braces are added around it.
+    test,    ///< In the body of a loop, which must include the loop's condition.
+    step,    ///< In the body of a loop, which must include the loop's step.
     none
   };
   Kind kind = Kind::none;
@@ -23,14 +23,14 @@ struct Site {
   const char* obstacle = nullptr;
 };
 
-/// The part of a loop that is run again and again.
+/// Returns the location in the repeated part of a loop.
 template <class Loop>
 Site in_parts(const Loop* loop, const clang::Stmt* child) {
   if (child == loop->getBody()) return {Site::Kind::braces, child};
   return child == loop->getCond() ? Site{Site::Kind::test, loop, loop->getCond()} : Site();
 }
 
-/// What `child` is to a loop that holds it; `none` if it is evaluated before the loop.
+/// Returns the role of `child` in a loop that contains it, or `none` if `child` is evaluated before the loop.
 Site in_loop_of(const clang::Stmt* parent, const clang::Stmt* child) {
   if (const auto* loop = llvm::dyn_cast<clang::ForStmt>(parent)) {
     return loop->getInc() == child ? Site{Site::Kind::step, loop} : in_parts(loop, child);
@@ -81,7 +81,7 @@ bool declares(const clang::Stmt* statement, const clang::VarDecl* variable) {
   return llvm::any_of(statement->children(), [variable](const clang::Stmt* c) { return declares(c, variable); });
 }
 
-/// A variable of the address that comes into being in the statement itself, or null.
+/// Returns a variable of the address that the statement itself declares, or null.
 const clang::VarDecl* declared_in(const clang::Stmt* statement, const clang::Stmt* address) {
   if (address == nullptr) return nullptr;
   if (const auto* mention = llvm::dyn_cast<clang::DeclRefExpr>(address)) {
@@ -118,7 +118,7 @@ std::string words_for(const Unit& unit, const Site& site) {
   }
 }
 
-/// Its body has no place for a hint; empty if it has.
+/// Returns why the function's body cannot contain a hint, or an empty text if it can.
 std::string obstacle_in(const clang::FunctionDecl* function, const clang::FunctionDecl* annotated) {
   if (function == annotated) return "";
   const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(function);
@@ -160,9 +160,9 @@ Advice advice_for(Unit& unit, const clang::FunctionDecl* annotated, const Read& 
   const std::string hint = "g_expensive(" + text + ");";
   const clang::VarDecl* own = in_loop ? nullptr : declared_in(site.statement, address);
   if (own != nullptr) {
-    return {"declare '" + own->getNameAsString() + "' in a statement of its own, and write behind it", {hint}};
+    return {"declare '" + own->getNameAsString() + "' in a statement of its own, and write after it", {hint}};
   }
-  // What the address is read from, where the statement itself reads that first.
+  // Handles reads of the address that the statement itself performs earlier.
   bool waits = false;
   for (const Read& part : reads) {
     if (&part == &read || part.access == address || part.in_sequence || part.same_for_all) continue;
@@ -176,7 +176,7 @@ Advice advice_for(Unit& unit, const clang::FunctionDecl* annotated, const Read& 
     }
   }
   Advice advice{words_for(unit, site), {}};
-  // Hints side by side are computed together, before any of the memory is there: a statement must stand in between.
+  // Adjacent hints are computed together, before the first prefetch completes, so a statement must separate them.
   if (waits || address->HasSideEffects(unit.ast, true)) {
     const clang::QualType type =
         read.object.pointer != nullptr ? address->getType() : unit.ast.getPointerType(address->getType());

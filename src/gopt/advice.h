@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The hint for a read of memory: what to write, and where.
+// The hint for a read of memory: its text and its location.
 #pragma once
 
 #include <vector>
@@ -11,19 +11,20 @@ namespace gopt {
 
 struct Advice {
   std::string where;
-  std::vector<std::string> code;  ///< lines to write there; none if no hint can stand there, and `where` says why
+  std::vector<std::string> code;  ///< Lines to insert. Empty if no hint is possible; `where` then says why.
 };
 
-/// `reads`: all that the items do, of which `read` is one. `annotated`: the function with the foreach.
+/// Returns the hint for `read`, which is one of `reads`, all reads of the items. `annotated` is the function with the
+/// foreach.
 Advice advice_for(Unit& unit, const clang::FunctionDecl* annotated, const Read& read, const std::deque<Read>& reads);
 
-/// An expression in one line, as written.
+/// Returns the source text of an expression in one line.
 std::string written(Unit& unit, const clang::Expr* expression);
 
-/// It is the element that a range-for has come to, which nothing names.
+/// Returns true for the current element of a range-for, which has no name.
 bool is_of_range(const clang::Stmt* expression);
 
-/// The expression that a part belongs to and that belongs to no other one.
+/// Returns the full expression that contains `part`.
 const clang::Expr* full_expression(const clang::Expr* part, const clang::ParentMap& parents);
 
 }  // namespace gopt

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Declarations. A switch jumps over those before it, which C++ allows only where nothing is initialised: so they are,
-// in C too, split into a declaration and an assignment, a reference becomes a pointer, and a constant becomes static.
+// Rewrites declarations. A switch jumps over earlier declarations, which C++ allows only without initialisers. So each
+// declaration is split into a declaration and an assignment, in C too. References become pointers, and constants become
+// static.
 #include "clang/AST/DeclCXX.h"
 #include "clang/AST/ExprCXX.h"
 #include "function.h"
@@ -9,7 +10,7 @@
 namespace gopt {
 namespace {
 
-/// Without const, on an array's elements too.
+/// Returns the type without const, also for the elements of an array.
 clang::QualType without_const(const clang::ASTContext& ast, clang::QualType type) {
   if (type->isDependentType() && !type->isPointerType()) {
     type.removeLocalConst();
@@ -23,7 +24,7 @@ clang::QualType without_const(const clang::ASTContext& ast, clang::QualType type
   return bare.isConstQualified() ? type.getCanonicalType().getUnqualifiedType() : bare;
 }
 
-/// `bucket bucket = ...`: the name hides the type, which is to be written once more.
+/// Detects `bucket bucket = ...`: the name hides the type, so the type must be written out.
 bool names_type_of(const clang::VarDecl* variable) {
   clang::QualType type = variable->getType();
   while (type->isArrayType()) type = type->getAsArrayTypeUnsafe()->getElementType();
@@ -35,7 +36,7 @@ bool names_type_of(const clang::VarDecl* variable) {
   return !keyword && type->getAsTagDecl()->getName() == variable->getName();
 }
 
-/// A class of which a variable can be declared without an initialiser and assigned to later.
+/// Returns true for a class whose variables can be declared without an initialiser and assigned later.
 bool is_plain(const clang::CXXRecordDecl* record) {
   if (!record->hasTrivialDefaultConstructor() || !record->hasTrivialCopyAssignment()) return false;
   const auto is_closed = [](const clang::CXXMethodDecl* method) {
@@ -111,7 +112,7 @@ unsigned Function::add_variable(const clang::VarDecl* declaration) {
   return number;
 }
 
-/// Writes another name into a declaration that is otherwise left as it is.
+/// Replaces the name in a declaration that otherwise stays unchanged.
 void Function::write_name(unsigned number) {
   const Variable& variable = variables_[number];
   if (variable.name == variable.declaration->getName()) return;
@@ -123,7 +124,7 @@ void Function::declare_in_scope(unsigned variable) {
   scope_.push_back(variable);
 }
 
-/// How a variable is kept where items switch in its scope.
+/// Chooses the form of a variable whose scope contains switches.
 void Function::choose_form(Variable& variable) {
   clang::QualType type = variable.type;
   if (type->isReferenceType()) {
@@ -138,7 +139,7 @@ void Function::choose_form(Variable& variable) {
   } else {
     variable.type = without_const(unit_.ast, type);
   }
-  // The block of a variable ends when items switch; what points to it must not.
+  // A variable's block ends at a switch, but pointers to the variable must stay valid.
   const auto* function = variable.declaration != nullptr
                              ? llvm::dyn_cast<clang::FunctionDecl>(variable.declaration->getParentFunctionOrMethod())
                              : nullptr;
@@ -150,7 +151,7 @@ void Function::choose_form(Variable& variable) {
   box_class(variable);
 }
 
-/// A variable of a class that is not plain is kept in a union.
+/// Puts a variable of a class that is not plain into a union.
 void Function::box_class(Variable& variable) {
   const auto* record = unit_.ast.getBaseElementType(variable.type)->getAsCXXRecordDecl();
   if (record == nullptr || !record->hasDefinition() || record->isDependentContext()) return;
@@ -160,7 +161,7 @@ void Function::box_class(Variable& variable) {
   }
 }
 
-/// Refuses what cannot be kept while other items run. Says whether it can.
+/// Refuses variables that cannot be stored while other items run. Returns true if the variable can be stored.
 bool Function::check_storable(const Variable& variable) {
   const std::string name =
       "'" + (variable.declaration != nullptr ? variable.declaration->getNameAsString() : variable.name) + "'";
@@ -215,7 +216,8 @@ std::string Function::use_text(const Variable& variable) const {
 std::string Function::declaration_text(unsigned number) {
   const Variable& variable = variables_[number];
   if (variable.form == Variable::Form::hoisted) {
-    // What a goto or a loop may lead back from is saved before it has a value, too.
+    // A goto or a loop may lead back to a point before the initialisation, so the variable is also saved without a
+    // value.
     const bool early =
         !unit_.is_cxx() && (variable.declaration == nullptr || Unit::has_label(frame_->function->getBody()));
     loops_[static_cast<size_t>(loop_)].types +=
@@ -231,11 +233,11 @@ std::string Function::declaration_text(unsigned number) {
   return unit_.declare(variable.type, variable.name) + ";";
 }
 
-/// The tokens of an initialiser, from its =, ( or { on; none for a class that is constructed without being told to. How
-/// it is written is read off the tokens: for a variable of a template the tree may say another way.
+/// Returns the tokens of an initialiser, from its =, ( or { on. Returns no tokens for a class that is
+/// default-constructed. Reads the form from the tokens, because the tree of a template's variable may differ.
 TokenRange Function::initialiser(const clang::VarDecl* declaration) const {
   const Tokens& tokens = unit_.tokens;
-  // A declarator can go on behind the name: int (*f)(int), a[3].
+  // A declarator can continue after the name: int (*f)(int), a[3].
   const clang::SourceLocation declared = declaration->clang::DeclaratorDecl::getSourceRange().getEnd();
   unsigned open = tokens.last_at(declared) + 1;
   const auto behind = [&tokens](unsigned from, clang::tok::TokenKind kind) {
@@ -254,15 +256,15 @@ TokenRange Function::initialiser(const clang::VarDecl* declaration) const {
   if (tokens.is(open, clang::tok::l_paren)) return {open, behind(open + 1, clang::tok::r_paren)};
   if (tokens.is(open, clang::tok::l_brace)) return {open, behind(open + 1, clang::tok::r_brace)};
   unit_.refuse(declaration->getLocation(),
-               "where this is initialised cannot be told; put what stands behind its name before it");
+               "where this is initialised cannot be told; put the text after its name before it");
   return {open, open};
 }
 
-/// The assignment that does what the declaration's initialiser did.
+/// Returns the assignment that replaces the declaration's initialiser.
 std::string Function::assignment_text(const Variable& variable, const clang::VarDecl* declaration) {
   if (!declaration->hasInit()) return "";
   const TokenRange tokens = initialiser(declaration);
-  if (tokens.begin == tokens.end) {  // a class that is constructed without being told to
+  if (tokens.begin == tokens.end) {  // A class that is default-constructed.
     if (variable.form != Variable::Form::boxed) return "";
     return "{ " + unit_.declare(variable.type, "gopt_init") + "; __builtin_memcpy((void *)&" + use_text(variable) +
            ", &gopt_init, sizeof gopt_init); }";
@@ -302,7 +304,7 @@ void Function::hoist_type(const clang::TypeDecl* type, TokenRange range) {
   loops_[static_cast<size_t>(loop_)].types += text + (llvm::StringRef(text).ends_with(";") ? "\n" : ";\n");
 }
 
-/// Appends what becomes of one declared variable to `text`; says whether that differs from what is written.
+/// Appends the rewritten form of one declared variable to `text`. Returns true if it differs from the source.
 bool Function::lower_variable(const clang::VarDecl* declaration, bool switched, std::string& text) {
   if (declaration->hasExternalStorage()) return false;
   if (declaration->isStaticLocal()) {
@@ -404,7 +406,7 @@ void Function::lower_declarations(const clang::DeclStmt* statement, bool switche
     frame_->text.insert_before(range.begin, expanded.all() + "\n" + indent_at(statement->getBeginLoc()));
 }
 
-/// A loop's own variables move before it if items switch in the loop. Returns what is to stand there.
+/// Moves a loop's own variables before it if items switch in the loop. Returns the text of the moved declarations.
 std::string Function::lower_for_declarations(const clang::ForStmt* statement) {
   const auto* init = llvm::dyn_cast_or_null<clang::DeclStmt>(statement->getInit());
   if (init == nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions that contain hints, expanded in place: their statements take the place of the call, under new names.
+// Expands functions that contain hints in place: their statements replace the call, with new names.
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/ExprCXX.h"
 #include "function.h"
@@ -8,7 +8,7 @@
 namespace gopt {
 namespace {
 
-/// The call's parts are evaluated whenever the whole is, and the language leaves their order open.
+/// Returns true if the call's parts are evaluated whenever `part` is, and the language leaves their order open.
 bool is_transparent(const clang::Stmt* part) {
   if (const auto* binary = llvm::dyn_cast<clang::BinaryOperator>(part))
     return !binary->isLogicalOp() && !binary->isCommaOp();
@@ -55,7 +55,7 @@ void Function::expand_calls_in(const clang::Stmt* part, Expanded& expanded) {
   for (const clang::Stmt* child : children) expand_calls_in(child, expanded);
 }
 
-/// The variable of what an expression comes to.
+/// Adds a variable for the result of an expression.
 unsigned Function::add_result(clang::QualType type, const std::string& name, clang::SourceLocation where) {
   Variable result;
   result.type = type.getUnqualifiedType();
@@ -69,7 +69,7 @@ unsigned Function::add_result(clang::QualType type, const std::string& name, cla
   return static_cast<unsigned>(variables_.size()) - 1;
 }
 
-/// From here on the variable stands for the expression.
+/// Replaces the expression by the variable.
 void Function::take_result(const clang::Expr* expression, unsigned variable, Expanded& expanded) {
   expanded.declared += (expanded.declared.empty() ? "" : " ") + declaration_text(variable);
   frame_->results[expression] = static_cast<int>(variable);
@@ -77,7 +77,7 @@ void Function::take_result(const clang::Expr* expression, unsigned variable, Exp
   if (!llvm::is_contained(scope_, variable)) scope_.push_back(variable);
 }
 
-/// Statements that evaluate `value`, in which calls may be expanded, and leave it, or whether it is true, in the
+/// Returns statements that evaluate `value`, expand its calls, and store the value, or its truth value, in the
 /// variable.
 std::string Function::compute_into(unsigned variable, const clang::Expr* value, bool is_test) {
   if (!is_test) check_argument(value, value->getType());
@@ -91,7 +91,7 @@ std::string Function::compute_into(unsigned variable, const clang::Expr* value, 
          value_text(variables_[variable], is_test ? text + " ? 1 : 0" : text);
 }
 
-/// &&, || and ?: whose later part holds a call to expand become an if.
+/// Turns &&, || and ?: into an if when their later part contains a call to expand.
 bool Function::expand_choice(const clang::Expr* expression, Expanded& expanded) {
   const auto* logical = llvm::dyn_cast<clang::BinaryOperator>(expression);
   const auto* choice = llvm::dyn_cast<clang::ConditionalOperator>(expression);
@@ -146,7 +146,7 @@ bool Function::check_expandable(const clang::CallExpr* call, const clang::Functi
   return true;
 }
 
-/// The block that takes the place of a call. The result, if wanted, is a variable that the caller declares.
+/// Returns the block that replaces a call. The caller declares the variable of a wanted result.
 std::string Function::expand(const clang::CallExpr* call, const clang::FunctionDecl* callee, bool wants_result) {
   if (!check_expandable(call, callee)) {
     frame_->results[call] = -1;
@@ -186,7 +186,7 @@ std::string Function::expand(const clang::CallExpr* call, const clang::FunctionD
   return text;
 }
 
-/// What the names of a template's parameters stand for in this call.
+/// Returns declarations of the template's parameters with the arguments of this call.
 std::string Function::template_arguments(const clang::FunctionDecl* callee) const {
   const clang::FunctionTemplateDecl* made_from = callee->getPrimaryTemplate();
   if (made_from == nullptr) return "";
@@ -215,7 +215,7 @@ std::string Function::template_arguments(const clang::FunctionDecl* callee) cons
   return text;
 }
 
-/// Whether what stands in a parameter's declaration means the same where the call is.
+/// Returns true if a parameter's default means the same at the call.
 bool Function::check_default(const clang::ParmVarDecl* parameter, const clang::Expr* value) {
   const auto depends_on_place = [](const auto& self, const clang::Stmt* part) -> bool {
     if (part == nullptr) return false;
@@ -232,7 +232,7 @@ bool Function::check_default(const clang::ParmVarDecl* parameter, const clang::E
   return false;
 }
 
-/// Declares the parameter and gives it the argument.
+/// Declares the parameter and assigns the argument.
 std::string Function::pass_argument(const clang::ParmVarDecl* parameter, const clang::Expr* argument, Frame& callee) {
   if (const auto* by_default = llvm::dyn_cast<clang::CXXDefaultArgExpr>(argument)) {
     argument = by_default->getExpr();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expressions: what they read and write, and the calls in them that are expanded in place.
+// Analyses the reads and writes of expressions, and their calls that are expanded in place.
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/RecursiveASTVisitor.h"
 #include "function.h"
@@ -8,7 +8,7 @@
 namespace gopt {
 namespace {
 
-/// Calls `visit` for every variable mentioned, in types and in sizeof too.
+/// Calls `visit` for every mention of a variable, also in types and in sizeof.
 class Mentions : public clang::RecursiveASTVisitor<Mentions> {
  public:
   using Visit = std::function<void(const clang::DeclRefExpr*)>;
@@ -26,7 +26,7 @@ class Mentions : public clang::RecursiveASTVisitor<Mentions> {
   std::function<bool(const clang::Stmt*)> skip_;
 };
 
-/// The kind of a change that may happen in any order: 1 for a sum, and so on; 0 for any other.
+/// Returns the kind of a change that may happen in any order, such as 1 for a sum, or 0 for any other change.
 int sum_kind(const clang::Expr* change) {
   if (change == nullptr || !change->getType()->isIntegerType()) return 0;
   if (llvm::isa<clang::UnaryOperator>(change)) return 1;
@@ -58,7 +58,7 @@ bool is_discarded(const clang::Expr* expression, const clang::ParentMap& parents
   return llvm::isa_and_nonnull<clang::CompoundStmt, clang::SwitchCase, clang::LabelStmt>(parent);
 }
 
-/// Jumps out of a statement expression cannot be followed.
+/// Returns true for jumps out of a statement expression, which cannot be followed.
 bool jumps(const clang::Stmt* statement) {
   if (statement == nullptr) return false;
   if (llvm::isa<clang::ReturnStmt, clang::BreakStmt, clang::ContinueStmt, clang::GotoStmt>(statement)) return true;
@@ -123,7 +123,7 @@ void Function::evaluate(const clang::Expr* expression) {
   evaluate_part(expression, expression, flow_[at_]);
 }
 
-/// Notes what `part` reads and changes. `whole` is the full expression that it belongs to, null if it is none.
+/// Records the reads and changes of `part`. `whole` is its full expression, or null.
 void Function::evaluate_part(const clang::Stmt* part, const clang::Expr* whole, Flow::Point& point) {
   if (part == nullptr) return;
   if (Unit::foreach_loop(part) != nullptr) {
@@ -177,8 +177,7 @@ void Function::evaluate_part(const clang::Stmt* part, const clang::Expr* whole, 
     }
   }
   if (const auto* block = llvm::dyn_cast<clang::StmtExpr>(part); block != nullptr && in_loop() && jumps(block)) {
-    unit_.refuse(block->getBeginLoc(),
-                 "a statement expression with a jump cannot stand in a foreach; write statements");
+    unit_.refuse(block->getBeginLoc(), "a statement expression with a jump cannot be in a foreach; write statements");
   }
   for (const clang::Stmt* child : part->children()) evaluate_part(child, whole, point);
 }
@@ -207,7 +206,7 @@ void Function::mention(const clang::DeclRefExpr* mentioned, const clang::Expr* w
   if (access == Access::read) return;
   point.changes.push_back(number);
   if (access != Access::write || whole == nullptr) return;
-  // An assignment inside a larger expression ends the old value only if nothing else there may still read it.
+  // An assignment inside a larger expression ends the old value only if no other part of the expression may read it.
   const auto* assignment = llvm::cast<clang::BinaryOperator>(modification_at(mentioned, parents));
   const bool is_whole = whole->IgnoreUnlessSpelledInSource()->IgnoreParens() == assignment;
   if (is_whole || (always_evaluates(whole, assignment, parents) &&
@@ -228,7 +227,7 @@ bool Function::mentions_index(const clang::Stmt* part) const {
   return mentions_of(variables_[loops_.back().index].declaration, part) > 0;
 }
 
-/// An item mentions what other items see too.
+/// Records an item's mention of a variable that other items share.
 void Function::mention_shared(const clang::DeclRefExpr* mentioned, const clang::VarDecl* variable, Access access,
                               bool is_local) {
   if (!in_loop()) return;
@@ -287,7 +286,7 @@ bool Function::points_to_const(const clang::DeclRefExpr* mentioned) const {
   }
 }
 
-/// It is an element of an array, or of a class like one, that the foreach's index chooses.
+/// Returns true for an element of an array, or of a class like one, that the foreach's index selects.
 bool Function::is_items_own(const clang::DeclRefExpr* mentioned) const {
   const clang::ParentMap& parents = unit_.parents(frame_->function);
   const clang::Stmt* place = mentioned;

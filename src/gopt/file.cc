@@ -22,7 +22,7 @@ static inline void gopt_prefetch(const void *p, unsigned long bytes) {
 #endif
 )";
 
-/// GCC 12 takes a variable of a block that items leave and come back to for one that is gone.
+/// GCC 12 takes a variable of a block that items leave and re-enter for a dangling one.
 constexpr const char* kPushWarnings = R"(#if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdangling-pointer"
@@ -40,7 +40,7 @@ bool is_header(llvm::StringRef path) {
          extension == ".inc";
 }
 
-/// The functions and variables that a body needs, but for calls that have been expanded.
+/// Collects the functions and variables that a body needs, without calls that have been expanded.
 class Needs : public clang::RecursiveASTVisitor<Needs> {
  public:
   Needs(std::set<const clang::Decl*>& needed, const std::set<const clang::CallExpr*>& expanded)
@@ -82,7 +82,7 @@ class Needs : public clang::RecursiveASTVisitor<Needs> {
   const std::set<const clang::CallExpr*>& expanded_;
 };
 
-/// Finds mentions of functions that have a foreach: what gopt writes has them under another name only.
+/// Finds mentions of functions with a foreach: the output has them only under another name.
 class AnnotatedMentions : public clang::RecursiveASTVisitor<AnnotatedMentions> {
  public:
   AnnotatedMentions(Unit& unit, const std::string& suffix) : unit_(unit), suffix_(suffix) {}
@@ -142,7 +142,7 @@ std::string File::write() {
   return with_line_directives(text, output_, 1);
 }
 
-/// The header is included, and its functions stand beside it.
+/// Returns the output for a header: it includes the header and defines the functions.
 std::string File::header_output() {
   const clang::SourceManager& sources = unit_.ast.getSourceManager();
   const llvm::StringRef path = sources.getFileEntryRefForID(sources.getMainFileID())->getName();
@@ -170,7 +170,7 @@ std::string File::header_output() {
   return text;
 }
 
-/// All that the source says, but for the bodies and variables that it defines for others.
+/// Returns the output for a source: the whole source without the bodies and variables that it defines for others.
 std::string File::source_output() {
   find_needed();
   edit_context(unit_.ast.getTranslationUnitDecl());
@@ -195,7 +195,7 @@ std::string File::source_output() {
   return text + mark(from) + written.substr(from).str();
 }
 
-/// Refuses directives inside of what the output has otherwise or leaves out, if the rest needs them.
+/// Refuses directives inside changed or removed parts of the source if the rest needs them.
 void File::check_directives() {
   const clang::SourceManager& sources = unit_.ast.getSourceManager();
   const auto edit_around = [&](clang::SourceLocation where) -> const Edit* {
@@ -241,7 +241,7 @@ void File::find_needed() {
         work.push_back(llvm::cast<clang::DeclContext>(declaration));
         continue;
       }
-      // What is kept as it stands: types, templates, inline functions.
+      // Types, templates and inline functions are kept unchanged.
       const clang::FunctionDecl* function = declaration->getAsFunction();
       const bool is_template = llvm::isa<clang::TemplateDecl>(declaration);
       if (function == nullptr && llvm::isa<clang::TypeDecl>(declaration)) {
@@ -254,7 +254,7 @@ void File::find_needed() {
   }
 }
 
-/// Where declarations stand in the file, their semicolon included.
+/// Returns the offsets of declarations in the file, including their semicolon.
 std::pair<unsigned, unsigned> File::extent(const clang::Decl* first, const clang::Decl* last) const {
   const clang::SourceManager& sources = unit_.ast.getSourceManager();
   const unsigned begin = sources.getFileOffset(sources.getExpansionLoc(first->getBeginLoc()));
@@ -265,7 +265,7 @@ std::pair<unsigned, unsigned> File::extent(const clang::Decl* first, const clang
   return {begin, sources.getFileOffset(clang::Lexer::getLocForEndOfToken(end, 0, sources, unit_.ast.getLangOpts()))};
 }
 
-/// Takes the declarations out, with the comment that stands right before them.
+/// Removes the declarations and the comment directly before them.
 void File::remove(const clang::Decl* first, const clang::Decl* last) {
   const clang::SourceManager& sources = unit_.ast.getSourceManager();
   const llvm::StringRef written = sources.getBufferData(sources.getMainFileID());
@@ -366,7 +366,7 @@ void File::edit_context(const clang::DeclContext* context) {
     if (!unit_.in_file(declaration) || declaration->isImplicit()) continue;
     if (llvm::isa<clang::TagDecl, clang::VarDecl>(declaration)) {
       if (!group.empty() && group.front()->getBeginLoc() != declaration->getBeginLoc()) {
-        // `static struct s {...} x;`: the type begins later than the variable does, and comes first.
+        // `static struct s {...} x;`: the type begins after the variable's declaration, but comes first in the tree.
         const bool holds = llvm::isa<clang::VarDecl>(declaration) && llvm::isa<clang::TagDecl>(group.front()) &&
                            group.size() == 1 &&
                            unit_.ast.getSourceManager().isBeforeInTranslationUnit(declaration->getBeginLoc(),

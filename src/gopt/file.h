@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The output file: the G functions and what they need. For a header that is its inclusion; for a source it is what the
-// source declares, without the definitions that would then be there twice.
+// Writes the output file: the G functions and the declarations that they need. The output for a header includes the
+// header. The output for a source repeats its declarations without definitions that would be duplicates.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ class File {
   File(Unit& unit, const Options& options, std::string output)
       : unit_(unit), options_(options), output_(std::move(output)) {}
 
-  /// The text of the output; of no use if the unit has refused.
+  /// Returns the text of the output. The text is unusable if the unit has refused the source.
   std::string write();
   const std::string& explanation() const { return explanation_; }
 

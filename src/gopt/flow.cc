@@ -51,7 +51,7 @@ std::vector<llvm::BitVector> Flow::copies_that_hold(unsigned start, const std::v
   return before;
 }
 
-/// Visits each point behind `point` once, the nearer ones first; it goes on behind those for which `visit` says so.
+/// Visits each point after `point` once, nearer points first. Continues after a point if `visit` returns true.
 template <class Visit>
 void Flow::walk(unsigned point, const Visit& visit) const {
   std::vector<bool> reached(points_.size());

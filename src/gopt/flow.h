@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A function as a graph of points that read and write variables, and the questions asked of it: which variables are
-// live at a point, of which does the saved copy still hold the value, and where does an item stop next.
+// The flow graph of a function, whose points read and write variables. The graph computes the live variables at a
+// point, the saved copies that still hold the value, and the next stops of an item.
 #pragma once
 
 #include <set>
@@ -20,17 +20,17 @@ class Flow {
   };
   struct Point {
     std::vector<Mention> reads;
-    std::vector<unsigned> changes;  ///< variables that have another value, in whole or in part, afterwards
-    std::vector<unsigned> kills;    ///< of these, those whose old value is of no use any more
+    std::vector<unsigned> changes;  ///< Variables whose value differs, in whole or in part, after the point.
+    std::vector<unsigned> kills;    ///< The subset of `changes` whose old value is no longer needed.
     std::vector<unsigned> next;
   };
 
-  /// A point that nothing leads to yet.
+  /// Adds a point without predecessors.
   unsigned add() {
     points_.emplace_back();
     return static_cast<unsigned>(points_.size()) - 1;
   }
-  /// A point that follows `from`.
+  /// Adds a point that follows `from`.
   unsigned add_after(unsigned from) {
     const unsigned point = add();
     link(from, point);
@@ -39,20 +39,20 @@ class Flow {
   void link(unsigned from, unsigned to) { points_[from].next.push_back(to); }
   Point& operator[](unsigned point) { return points_[point]; }
 
-  /// Finds what is live; `variables` is how many there are.
+  /// Computes the live variables. `variables` is their number.
   void solve_liveness(unsigned variables);
   bool is_live_before(unsigned point, unsigned variable) const { return live_before_[point].test(variable); }
   bool is_live_after(unsigned point, unsigned variable) const { return live_after_[point].test(variable); }
 
-  /// Per point, the variables of which a copy made at one of the `switches` holds the value on every path from `start`.
-  /// saved[k] are those that have a copy once switches[k] is passed.
+  /// Returns for each point the variables whose saved copy holds the value on every path from `start`. Copies are made
+  /// at `switches`; saved[k] are the variables with a copy after switches[k].
   std::vector<llvm::BitVector> copies_that_hold(unsigned start, const std::vector<unsigned>& switches,
                                                 const std::vector<llvm::BitVector>& saved, unsigned variables) const;
 
-  /// Those of `stops` that are reached from behind `point` without passing another.
+  /// Returns the points of `stops` that are reachable from `point` without passing another stop.
   std::set<unsigned> next_stops(unsigned point, const std::set<unsigned>& stops) const;
 
-  /// Where the value that a variable has after `point` is read first.
+  /// Returns the first read of the value that a variable has after `point`.
   clang::SourceLocation next_read(unsigned point, unsigned variable) const;
 
  private:

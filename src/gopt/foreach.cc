@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two words: a foreach becomes a ring of items, a hint a switch to the next of them.
+// Rewrites the two words: a foreach becomes a ring of items, and a hint becomes a switch to the next item.
 #include "function.h"
 
 namespace gopt {
-/// Hints that stand side by side are prefetched together, and then the items switch once.
+/// Prefetches adjacent hints together, followed by a single switch.
 void Function::lower_hints(llvm::ArrayRef<const clang::Stmt*> hints) {
   if (!in_loop() && options_.width == 1 && inside_foreach()) return;
   if (!in_loop()) {
@@ -53,9 +53,9 @@ void Function::lower_hints(llvm::ArrayRef<const clang::Stmt*> hints) {
                        "\x03S" + std::to_string(number) + "\x04");
 }
 
-/// Into the second-level cache: a core has few places for lines on their way to the first one (24 on a Zen 4, with
-/// which it gets half as many lines a second), and those who read it are better off with more lines than with nearer
-/// ones.
+/// Returns the prefetch, into the second-level cache. A core has few miss buffers for its first-level cache (24 on a
+/// Zen 4). Prefetches into the second level sustain twice as many lines per second, which matters more than nearer
+/// lines.
 std::string Function::prefetch_text(const clang::CallExpr* hint) {
   const std::string address = text_of(hint->getArg(0));
   if (hint->getNumArgs() == 1) return "__builtin_prefetch((const void *)(" + address + "), 0, 2);";
@@ -64,7 +64,7 @@ std::string Function::prefetch_text(const clang::CallExpr* hint) {
   return "gopt_prefetch((const void *)(" + address + "), " + bytes + ");";
 }
 
-/// Without a hint, or with one item at a time, a foreach is the loop that it looks like.
+/// Returns false without a hint or with one item at a time: the foreach then stays an ordinary loop.
 bool Function::needs_rewriting(const clang::Stmt* foreach_statement) {
   return in_loop() || frame_->number > 0 || (options_.width > 1 && unit_.switches_inside(foreach_statement));
 }
@@ -79,7 +79,7 @@ void Function::lower_foreach(const clang::ForStmt* statement) {
     return;
   }
   if (in_loop()) {
-    unit_.refuse(statement->getBeginLoc(), "a foreach cannot stand in a foreach; write the inner one as a for");
+    unit_.refuse(statement->getBeginLoc(), "a foreach cannot be in a foreach; write the inner one as a for");
     return;
   }
   Loop made;
@@ -140,7 +140,7 @@ void Function::lower_foreach(const clang::ForStmt* statement) {
   frame_->text.replace(unit_.tokens.statement(statement), "\x03L" + std::to_string(number) + "\x04");
   for (auto& [declaration, use] : shared_) {
     if (!use.changed || use.only_sums || !declaration->hasLocalStorage()) continue;
-    // Each item gets its own one; check_shared() says if that is the same.
+    // Each item gets its own copy; check_shared() checks that this does not change the result.
     Variable& own = variables_[frame_->variables.at(declaration)];
     own.loop = number;
     own.is_outside = true;

@@ -7,7 +7,7 @@
 namespace gopt {
 namespace {
 
-/// The names in a body that are not its own: they must mean the same where the body is expanded.
+/// Collects the names in a body that it does not declare. The names must mean the same at the place of the expansion.
 class FreeNames : public clang::RecursiveASTVisitor<FreeNames> {
  public:
   explicit FreeNames(std::set<std::string>& names) : names_(names) {}
@@ -37,7 +37,7 @@ Function::Function(Unit& unit, const clang::FunctionDecl* function, const Option
   collect_names(function, done);
 }
 
-/// The names used in a function and in those that may be expanded in it.
+/// Collects the names used in a function and in functions that may be expanded in it.
 void Function::collect_names(const clang::FunctionDecl* function, std::set<const clang::FunctionDecl*>& done) {
   if (!done.insert(function).second) return;
   unit_.check_macros(function);
@@ -79,7 +79,7 @@ std::string Function::rewrite() {
   return header + " " + fill(body);
 }
 
-/// Whether F can be declared under another name.
+/// Returns true if F can be declared under another name.
 bool Function::check_header() {
   const auto refuse = [this](const char* why) {
     unit_.refuse(function_->getLocation(), why);
@@ -91,7 +91,7 @@ bool Function::check_header() {
   if (function_->getIdentifier() == nullptr)
     return refuse("a foreach in an operator cannot be rewritten; write a function");
   if (Unit::is_old_style(function_)) {
-    return refuse("the parameters are declared behind the parentheses; declare them inside");
+    return refuse("the parameters are declared after the parentheses; declare them inside");
   }
   if (function_->isVariadic())
     return refuse("a foreach in a function of any number of arguments cannot be rewritten; fix it");
@@ -102,7 +102,7 @@ bool Function::check_header() {
   return true;
 }
 
-/// F's declaration up to its body, with the other name.
+/// Returns F's declaration up to its body, with the new name.
 std::string Function::header_text(Text& text) {
   const clang::FunctionTemplateDecl* made_from = function_->getDescribedFunctionTemplate();
   const unsigned begin = unit_.tokens.at(function_->getBeginLoc());
@@ -153,7 +153,8 @@ void Function::analyse() {
   }
 }
 
-/// An item never changes its index: where a switch would save it, it is kept from the item's start, and read there.
+/// An item never changes its index. If a switch would save the index, it is stored at the item's start and read from
+/// there.
 void Function::keep_index(unsigned number) {
   Loop& loop = loops_[number];
   const auto saves_index = [&](unsigned at) { return saved_[at].test(loop.index); };
@@ -162,9 +163,10 @@ void Function::keep_index(unsigned number) {
   for (const unsigned at : loop.switches) stored_[at].reset(loop.index);
 }
 
-/// Where all items stop first at the same switch, a place of the ring is marked with that once, and anew only where an
-/// item has stopped elsewhere. If behind each other switch come either only the first and the item's end or neither of
-/// them, no path has more stores than if each switch marked its own, and items that stop only at the first have none.
+/// Reduces stores of the resume mark if all items stop first at the same switch. A ring slot is then marked with that
+/// switch once, and again only after an item stopped elsewhere. Condition: each other switch is followed either by only
+/// the first switch and the item's end, or by neither. Then no path has more stores than with a mark per switch. Items
+/// that stop only at the first switch have none.
 void Function::mark_first_switch(Loop& loop) {
   std::set<unsigned> stops{loop.start};
   for (const unsigned at : loop.switches) stops.insert(switches_[at].point);
@@ -185,7 +187,7 @@ void Function::mark_first_switch(Loop& loop) {
   loop.first_switch = switches_[*llvm::find_if(loop.switches, is_first)].number;
 }
 
-/// A variable from outside of a foreach can be each item's own only if no item sees what another has left in it.
+/// A variable declared outside of a foreach can be private to each item only if no item sees a value of another item.
 void Function::check_shared(unsigned loop) {
   for (unsigned i = 0; i < variables_.size(); ++i) {
     const Variable& variable = variables_[i];

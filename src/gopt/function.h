@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One annotated function F on its way to G: walks over F once, keeps a flow graph of what it reads and writes and a
-// list of edits to its text, then asks the graph what each switch must save, and prints.
+// Rewrites one annotated function F into G. A single walk over F builds a flow graph of the reads and writes, and
+// collects edits. The graph then tells which variables each switch must save.
 #pragma once
 
 #include <deque>
@@ -20,46 +20,47 @@ namespace gopt {
 struct Options {
   static constexpr unsigned kMostWidth = 256;
 
-  unsigned width = 16;     ///< items that take turns; if `any_width` is set, the most that do
-  bool any_width = false;  ///< G takes the width as one more parameter
+  unsigned width = 16;     ///< Number of items in turn; the maximum if `any_width` is set.
+  bool any_width = false;  ///< True if G takes the width as an additional parameter.
   std::string suffix = "_gopt";
 };
 
-/// Stands for the index of a foreach until it is known where that is kept.
+/// Placeholder for the index of a foreach until its storage is known.
 constexpr char kIndexMark = '\x05';
 
 /// A local variable of F or of a function expanded in it, or the result of such a function.
 struct Variable {
   enum class Form {
     plain,
-    reference,  ///< kept as a pointer
-    hoisted,    ///< declared before all else, so that its address stays good: an array, or what pointers may point to
-    boxed       ///< a class that cannot be declared without being constructed: hoisted, in a union
+    reference,  ///< Stored as a pointer.
+    /// Declared before everything else, so that its address stays valid: an array or a variable with pointers to it.
+    hoisted,
+    boxed  ///< Hoisted in a union: a class that cannot be declared without construction.
   };
 
   const clang::VarDecl* declaration = nullptr;
-  clang::QualType type;  ///< of what is kept: without const, a pointer for a reference
+  clang::QualType type;  ///< Type of the stored value: without const, and a pointer for a reference.
   std::string name;
   Form form = Form::plain;
-  std::string member;            ///< its name among what is kept per item
-  clang::SourceLocation escape;  ///< where its address is taken; invalid if nowhere
+  std::string member;            ///< Name of the member that stores it per item.
+  clang::SourceLocation escape;  ///< Place where its address is taken; invalid if nowhere.
   clang::SourceLocation where;
-  int loop = -1;                  ///< the foreach that each item has its own one in; -1: outside
-  clang::SourceLocation changed;  ///< where an item changes it, if it is declared outside of the foreach
+  int loop = -1;                  ///< The foreach in which each item has its own copy; -1: outside.
+  clang::SourceLocation changed;  ///< Place where an item changes it, if it is declared outside of the foreach.
   bool is_index = false;
-  bool is_outside = false;   ///< declared outside of the foreach that each item has its own one in
-  unsigned declared_at = 0;  ///< the point
-  bool split = false;        ///< declared here without const and without its initialiser
+  bool is_outside = false;   ///< True if it is declared outside of the foreach in which each item has its own copy.
+  unsigned declared_at = 0;  ///< The point of its declaration.
+  bool split = false;        ///< True if it is declared here without const and without its initialiser.
 };
 
 class Function {
  public:
   Function(Unit& unit, const clang::FunctionDecl* function, const Options& options);
 
-  /// G, with marks for #line; nothing of use if the unit has refused.
+  /// Returns G with marks for #line. The text is unusable if the unit has refused the source.
   std::string rewrite();
   bool prefetches_ranges() const { return prefetches_ranges_; }
-  /// The functions that G calls by name, as F did, have been expanded or have not: this says which calls are gone.
+  /// Returns the calls that were expanded. G still calls all other functions by name, as F did.
   const std::set<const clang::CallExpr*>& expanded_calls() const { return expanded_calls_; }
   const std::string& explanation() const { return explanation_; }
 
@@ -71,15 +72,15 @@ class Function {
 
     const clang::FunctionDecl* function;
     Frame* caller;
-    unsigned number;  ///< 0: F itself
+    unsigned number;  ///< 0: F itself.
     Text text;
     std::map<const clang::VarDecl*, unsigned> variables;
     std::map<const clang::LabelDecl*, unsigned> labels;
-    /// Calls that are expanded, and what is computed by statements because of such a call; the variable of the result
-    /// or -1.
+    /// Variables of the results of expanded calls, and of expressions that statements compute because of such calls.
+    /// The value is -1 without a variable.
     std::map<const clang::Expr*, int> results;
-    int result = -1;        ///< the variable of its own result
-    unsigned returned = 0;  ///< the point that a return leads to
+    int result = -1;        ///< The variable of the frame's own result.
+    unsigned returned = 0;  ///< The point that a return leads to.
     bool has_return = false;
   };
   struct Target {
@@ -87,22 +88,23 @@ class Function {
     unsigned break_to = 0;
     unsigned continue_to = 0;
     bool takes_continue = true;
-    std::string continue_label;  ///< where the loop has become another, a label to go to
+    std::string continue_label;  ///< Label to jump to if the loop has been rewritten.
     bool label_used = false;
   };
   struct Switch {
     unsigned point = 0;
     clang::SourceLocation where;
-    std::string what;      ///< as written
-    std::string prefetch;  ///< the statements
+    std::string what;      ///< The hints as written.
+    std::string prefetch;  ///< The prefetch statements.
     std::vector<unsigned> in_scope;
     unsigned loop = 0;
-    unsigned number = 0;       ///< from 1 in its loop
-    bool marks_first = false;  ///< behind it the item's place is marked with the loop's first switch again
+    unsigned number = 0;  ///< Number within its loop, from 1.
+    /// True if the item's ring slot is marked with the loop's first switch again after this switch.
+    bool marks_first = false;
   };
-  /// What stands before a statement whose calls have been expanded.
+  /// Statements to insert before a statement whose calls were expanded.
   struct Expanded {
-    std::string declared;  ///< the variables of the results
+    std::string declared;  ///< Declarations of the results' variables.
     std::string computed;
     bool empty() const { return computed.empty(); }
     std::string all() const { return declared + (declared.empty() ? "" : " ") + computed; }
@@ -115,20 +117,22 @@ class Function {
     unsigned index = 0;
     std::string count;
     std::string body;
-    std::string types;  ///< declarations that must stand before what is kept per item
+    std::string types;  ///< Declarations that must precede the stored members of an item.
     std::vector<unsigned> switches;
     bool goes_to_done = false;
-    bool names_index = false;    ///< a lambda captures the index by its name
-    bool index_in_item = false;  ///< the index is read where it is kept, and is no variable of its own
-    unsigned first_switch = 0;   ///< the number that places of the ring are marked with; 0: each switch marks its own
-    bool has_plain = false;      ///< the loop as written stands beside the other, for a width of 1
+    bool names_index = false;    ///< True if a lambda captures the index by its name.
+    bool index_in_item = false;  ///< True if the index is read from its item and is not a separate variable.
+    /// The switch that ring slots are marked with initially; 0: each switch marks its own number.
+    unsigned first_switch = 0;
+    bool has_plain = false;  ///< True if the output also has the loop as written, for a width of 1.
     std::string plain;
   };
-  /// What is said of a variable from outside of a foreach inside of it.
+  /// Use within a foreach of a variable declared outside.
   struct SharedUse {
     bool changed = false;
-    bool only_sums = true;  ///< all mentions add to it in one way, so that the order of items does not matter
-    int sum = 0;            ///< that way
+    /// True if all mentions add to it in the same way, so that the order of items does not matter.
+    bool only_sums = true;
+    int sum = 0;  ///< The kind of that addition.
     clang::SourceLocation where;
   };
 
@@ -145,8 +149,8 @@ class Function {
   void lower(const clang::Stmt* statement);
   void lower_kind(const clang::Stmt* statement);
   void lower_all(const clang::CompoundStmt* compound);
-  /// Of an if or a switch what stands before its condition. Returns whether it can be taken; `what` is "an if", say,
-  /// for the refusal.
+  /// Rewrites the declarations before the condition of an if or a switch. Returns false if the statement was refused;
+  /// `what` names the statement in the message, such as "an if".
   template <class Statement>
   bool lower_head(const Statement* statement, const std::string& what);
   void lower_if(const clang::IfStmt* statement);
@@ -176,13 +180,12 @@ class Function {
   void lower_while(const clang::WhileStmt* statement);
   void lower_do(const clang::DoStmt* statement);
   void lower_range_for(const clang::CXXForRangeStmt* statement);
-  /// Where a loop's condition has calls that were expanded: they and the test move into the body, `instead` takes the
-  /// condition's place.
+  /// Moves a loop's test into the body because calls in its condition were expanded. `instead` replaces the condition.
   void test_inside(const clang::Expr* condition, const char* instead, const Expanded& expanded,
                    const clang::Stmt* body);
 
   // declarations.cc
-  /// `switched`: items switch later in the scope of these.
+  /// `switched`: items switch later in the scope of the declarations.
   void lower_declarations(const clang::DeclStmt* statement, bool switched);
   bool lower_variable(const clang::VarDecl* variable, bool switched, std::string& text);
   std::string lower_for_declarations(const clang::ForStmt* statement);
@@ -260,10 +263,10 @@ class Function {
   std::string text_of(const clang::Expr* e) { return frame_->text.render(unit_.tokens.range(e->getSourceRange())); }
   bool in_loop() const { return loop_ >= 0; }
 
-  /// A compound literal that has a name now.
+  /// A compound literal that got a name.
   struct Unnamed {
     unsigned variable = 0;
-    size_t first_switch = 0;  ///< the first that may save it
+    size_t first_switch = 0;  ///< The first switch that may save it.
     const clang::Stmt* lives = nullptr;
   };
 
@@ -279,19 +282,19 @@ class Function {
   unsigned exit_ = 0;
   std::vector<Target> targets_;
   std::vector<std::pair<const clang::SwitchStmt*, unsigned>> switch_heads_;
-  std::vector<std::pair<const clang::GotoStmt*, int>> gotos_;  ///< and the foreach they stand in
+  std::vector<std::pair<const clang::GotoStmt*, int>> gotos_;  ///< Gotos with the foreach that contains them.
   std::map<const clang::LabelDecl*, int> label_loops_;
   std::vector<Switch> switches_;
-  std::map<const clang::Stmt*, size_t> started_;  ///< how many switches there were before a statement
-  std::vector<Unnamed> unnamed_;                  ///< those that live at the moment
+  std::map<const clang::Stmt*, size_t> started_;  ///< Number of switches before a statement.
+  std::vector<Unnamed> unnamed_;                  ///< The currently live literals.
   std::vector<Loop> loops_;
   int loop_ = -1;
-  std::map<const clang::VarDecl*, SharedUse> shared_;  ///< of the current foreach
-  std::set<std::string> taken_;                        ///< all identifiers of F and of what is expanded in it
-  std::set<std::string> callee_names_;                 ///< those of what is expanded
+  std::map<const clang::VarDecl*, SharedUse> shared_;  ///< Variables shared in the current foreach.
+  std::set<std::string> taken_;                        ///< All identifiers of F and of expanded functions.
+  std::set<std::string> callee_names_;                 ///< Identifiers of expanded functions.
   std::map<std::string, const clang::TypeDecl*> hoisted_;
-  std::vector<llvm::BitVector> saved_;   ///< per switch
-  std::vector<llvm::BitVector> stored_;  ///< of these, those without a copy that holds
+  std::vector<llvm::BitVector> saved_;   ///< Per switch.
+  std::vector<llvm::BitVector> stored_;  ///< Per switch, the subset of `saved_` without a valid copy.
   std::string explanation_;
   bool prefetches_ranges_ = false;
   std::set<const clang::CallExpr*> expanded_calls_;

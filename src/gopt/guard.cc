@@ -20,13 +20,13 @@ namespace {
 constexpr int kSignals[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 constexpr size_t kStack = size_t{1} << 17;
 constexpr rlim_t kDeepStack = rlim_t{1} << 26;
-/// The kernel counts the environment, which lies above main's frame, as a part of the stack.
+/// The kernel counts the environment, which lies above main's frame, as part of the stack.
 constexpr std::uintptr_t kStackMargin = std::uintptr_t{1} << 22;
 
 /// Lowest address to which the main thread's stack grows.
 std::uintptr_t stack_end = 0;
 
-// A handler takes no argument, and may not allocate.
+// Global, because a signal handler takes no argument and must not allocate.
 char place_file[4096];
 unsigned place_line = 1;
 llvm::StringRef parsed_text;
@@ -34,7 +34,7 @@ std::function<const char*()> parser_position;
 sigjmp_buf after_lookup;
 volatile sig_atomic_t looks = 0;
 
-/// In the midst of parsing, the line that the lexer is in. What it reads may be damaged: a fault ends the look-up.
+/// Finds the lexer's current line during parsing. The lexer's data may be damaged: a fault ends the look-up.
 void look_up_line() {
   if (!parser_position) return;
   looks = 1;
@@ -47,7 +47,7 @@ void look_up_line() {
   looks = 0;
 }
 
-/// Ends the program, also from a signal's handler, with an error at the line that is worked on.
+/// Ends the program with an error at the current line. Safe in a signal handler.
 [[noreturn]] void end(int code, const char* what, const char* reason, const char* advice) {
   look_up_line();
   char text[sizeof place_file + 512];
@@ -57,7 +57,7 @@ void look_up_line() {
   _exit(code);
 }
 
-/// Whether the kernel refused to let the stack grow to this address.
+/// Returns true if the kernel refused to grow the stack to this address.
 bool is_end_of_stack(const siginfo_t& signal) {
   if (signal.si_signo != SIGSEGV || signal.si_code <= 0) return false;
   const auto at = reinterpret_cast<std::uintptr_t>(signal.si_addr);
@@ -84,7 +84,7 @@ Guard::Guard(const std::string& file) {
   if (getrlimit(RLIMIT_STACK, &stack) == 0) {
     if (stack.rlim_cur < kDeepStack || stack.rlim_cur == RLIM_INFINITY) {
       stack.rlim_cur = std::min(kDeepStack, stack.rlim_max);
-      setrlimit(RLIMIT_STACK, &stack);  // the main thread's stack grows up to that
+      setrlimit(RLIMIT_STACK, &stack);  // The main thread's stack grows up to that limit.
     }
     stack_end = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - stack.rlim_cur;
   }

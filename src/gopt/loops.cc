@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loops: their flow, and what becomes of them where items switch inside.
+// Rewrites loops: adds their flow, and changes loops in which items switch.
 #include "clang/AST/ExprCXX.h"
 #include "function.h"
 
@@ -98,7 +98,7 @@ void Function::lower_do(const clang::DoStmt* statement) {
   const unsigned test = flow_.add();
   const unsigned after = flow_.add();
   at_ = head;
-  // Where the condition must be computed by statements, `continue` has to find them: they come after a label.
+  // If statements compute the condition, a label before them is the target of `continue`.
   const bool computed = in_loop() && unit_.switches_inside(statement->getCond());
   Target target;
   target.statement = statement;
@@ -113,7 +113,7 @@ void Function::lower_do(const clang::DoStmt* statement) {
   flow_.link(at_, test);
   at_ = test;
   if (computed) {
-    // The results must outlive the body's braces, for the condition stands outside of them.
+    // The results must outlive the body's braces, because the condition is outside of them.
     const Expanded expanded = expand_calls(statement->getCond());
     const TokenRange body = unit_.tokens.statement(statement->getBody());
     frame_->text.insert_before(body.begin, "{ ");

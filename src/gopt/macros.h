@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the preprocessor has done. Which macros were used where: the output is compiled with the definitions that stand
-// at the end of the file, so a macro that meant something else in a function must not be left in its text.
+// Records the preprocessor's work. The output is compiled with the macro definitions at the end of the file. So a macro
+// with another meaning inside a function must not stay in the function's text.
 #pragma once
 
 #include <memory>
@@ -19,12 +19,12 @@ struct Macros {
     clang::SourceLocation where;
     const clang::MacroInfo* meaning = nullptr;
   };
-  /// An inclusion that found its file beside the including one, where the output need not stand.
+  /// An inclusion whose file lies next to the including file; the output may lie elsewhere.
   struct Inclusion {
-    clang::SourceRange name;  ///< with its quotes
+    clang::SourceRange name;  ///< Includes the quotes.
     std::string path;
   };
-  /// An #else, #elif or #endif and the #if that it belongs to.
+  /// An #else, #elif or #endif and its #if.
   struct Branch {
     clang::SourceLocation condition;
     clang::SourceLocation where;
@@ -34,11 +34,11 @@ struct Macros {
   std::vector<Inclusion> inclusions;
   clang::Preprocessor* preprocessor = nullptr;
 
-  /// Another definition stands at the end of the file than was used here.
+  /// Returns true if the definition at the end of the file differs from the one used here.
   bool has_changed(const Use& use) const;
 };
 
-/// Of a file, without dots.
+/// Returns the absolute path of a file without dot segments.
 std::string absolute_path(llvm::StringRef path);
 
 std::shared_ptr<Macros> watch_macros(clang::Preprocessor& preprocessor);

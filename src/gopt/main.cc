@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gopt FILE -o OUT [options] -- COMPILER FLAGS
-// gopt --suggest PROFILE FILE -- COMPILER FLAGS
+// Usage: `gopt FILE -o OUT [options] -- COMPILER FLAGS`, or `gopt --suggest PROFILE FILE -- COMPILER FLAGS`.
 #include <cstdlib>
 #include <iostream>
 #include <optional>
@@ -22,12 +21,12 @@ namespace {
 
 struct Result {
   std::optional<std::string> text;
-  std::string problem;  ///< with the profile
+  std::string problem;  ///< A problem with the profile.
   std::string explanation;
-  std::set<std::string> files;  ///< all that were read
+  std::set<std::string> files;  ///< All files that were read.
 };
 
-/// Parses, then rewrites, or with a profile suggests hints.
+/// Parses the source, then rewrites it, or suggests hints if there is a profile.
 class Action : public clang::ASTFrontendAction {
  public:
   Action(const gopt::Arguments& arguments, const gopt::Profile* profile, Result& result)
@@ -107,7 +106,7 @@ class Factory : public clang::tooling::FrontendActionFactory {
   const gopt::Profile* profile_;
 };
 
-/// Ends the program if a file that is read would be written over.
+/// Ends the program if an output would overwrite a file that is read.
 void check_outputs(const gopt::Arguments& arguments, const std::set<std::string>& read) {
   if (!arguments.output.empty()) gopt::refuse_to_overwrite("-o", arguments.output, read);
   if (!arguments.depfile.empty()) gopt::refuse_to_overwrite("--depfile", arguments.depfile, read);

@@ -6,14 +6,14 @@
 namespace gopt {
 namespace {
 
-// In cycles.
+// All costs are in cycles.
 constexpr double kPerInstruction = 0.5;
 constexpr double kPerMiss = 200;
-constexpr double kPerSwitch = 30;  // prefetch, save, a jump that is often guessed wrong, restore
+constexpr double kPerSwitch = 30;  // Prefetch, save, an often mispredicted jump, restore.
 
-constexpr double kMostOverlap = 10;   // misses that a core can wait for at a time
-constexpr double kLookahead = 256;    // instructions that it has begun and not ended
-constexpr double kBetterGuesses = 2;  // it guesses branches better than cachegrind does
+constexpr double kMostOverlap = 10;   // Misses that a core can overlap.
+constexpr double kLookahead = 256;    // Size of the core's instruction window.
+constexpr double kBetterGuesses = 2;  // The core predicts branches better than cachegrind does.
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Model::Model(const Profile& profile, const Profile::Counts& all, size_t depth)
       knows_time_(profile.has_instructions),
       knows_overlap_(profile.has_instructions && profile.has_branches) {
   if (instructions_ == 0) return;
-  // The core looks ahead to the next branch that it guesses wrong.
+  // The instruction window ends at the next mispredicted branch.
   const double wrong = static_cast<double>(all.wrong_branches);
   const double ahead = std::min(kLookahead, kBetterGuesses * instructions_ / std::max(wrong, 1.0));
   const double in_sight = ahead * misses_ / instructions_ / static_cast<double>(std::max<size_t>(depth, 1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What hints gain, roughly: the model of docs/gopt.md.
+// Estimates the gain of hints: the model of docs/gopt.md.
 #pragma once
 
 #include "profile.h"
@@ -9,17 +9,17 @@ namespace gopt {
 
 class Model {
  public:
-  /// `all`: what the profile counts of a foreach. `depth`: how many of an item's misses wait for each other.
+  /// `all`: the profile's counts for a foreach. `depth`: the number of an item's misses that depend on each other.
   Model(const Profile& profile, const Profile::Counts& all, size_t depth);
 
   bool knows_time() const { return knows_time_; }
-  /// Whether the core overlaps misses by itself; else all bounds are far apart.
+  /// Returns true if the profile tells how the core overlaps misses without hints. Otherwise the bounds are far apart.
   bool knows_overlap() const { return knows_overlap_; }
   unsigned overlap() const { return static_cast<unsigned>(overlap_); }
-  /// How many times as fast it is if hints take care of so many misses: at least, and at most.
+  /// Return bounds of the speed-up if hints hide `hidden` misses.
   double least_factor(uint64_t hidden) const { return 1 / (1 - share_saved(hidden, overlap_)); }
   double most_factor(uint64_t hidden) const { return 1 / (1 - most_saved(hidden)); }
-  /// The share of the time that is saved then, at most. Below zero if the core overlaps the misses better by itself.
+  /// Returns the maximum share of the time that hints save. Negative if the core alone overlaps the misses better.
   double most_saved(uint64_t hidden) const { return share_saved(hidden, knows_overlap_ ? overlap_ : 1); }
 
  private:
@@ -27,7 +27,7 @@ class Model {
 
   double instructions_;
   double misses_;
-  double overlap_ = 1;  ///< misses that the core waits for at a time by itself, without a hint
+  double overlap_ = 1;  ///< Misses that the core overlaps without hints.
   bool knows_time_;
   bool knows_overlap_;
 };

@@ -12,7 +12,7 @@ using clang::Expr;
 
 constexpr int64_t kCacheLine = 64;
 
-/// The array whose element this is, if that is no pointer's.
+/// Returns the array that contains this element, unless the base is a pointer.
 const Expr* indexed_array(const clang::ArraySubscriptExpr* element) {
   const auto* decay = llvm::dyn_cast<clang::CastExpr>(plain_expression(element->getBase()));
   return decay != nullptr && decay->getCastKind() == clang::CK_ArrayToPointerDecay ? decay->getSubExpr() : nullptr;
@@ -111,12 +111,12 @@ std::vector<Object> Places::around(const Object& object) {
   return is_on_stack(objects.back()) ? std::vector<Object>() : objects;
 }
 
-/// It is a local variable or a temporary, perhaps by way of a pointer to it.
+/// Returns true for a local variable or a temporary, possibly reached through a pointer.
 bool Places::is_on_stack(const Object& root) {
   if (root.pointer == nullptr) {
     const Expr* lvalue = plain_expression(root.lvalue);
     if (!root.lvalue->isLValue() || llvm::isa<clang::StringLiteral, clang::CompoundLiteralExpr>(lvalue)) return true;
-    // What a member returns a reference to is its object's, as a container's element is.
+    // A reference that a member function returns belongs to its object, like a container's element.
     const auto* call = llvm::dyn_cast<clang::CallExpr>(lvalue);
     if (call != nullptr && !llvm::isa_and_nonnull<clang::CXXMethodDecl>(call->getCalleeDecl())) return true;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which memory an expression means. Two places with the same text are the same memory, as long as none of the variables
-// in it changes.
+// The memory that an expression denotes. Two places with the same text are the same memory, as long as no variable in
+// the text changes.
 #pragma once
 
 #include <map>
@@ -16,30 +16,30 @@ namespace gopt {
 struct Place {
   std::string text;
   std::set<const clang::VarDecl*> variables;
-  bool in_sequence = false;  ///< an array's element whose number is that of the item
-  bool calls = false;        ///< a function, to compute the address
+  bool in_sequence = false;  ///< True for an array element whose index is the item's number.
+  bool calls = false;        ///< True if a function call computes the address.
 };
 
-/// An object in memory as the source names it: an lvalue, or what a pointer points to.
+/// An object in memory as the source names it: an lvalue, or the target of a pointer.
 struct Object {
   const clang::Expr* lvalue = nullptr;
   const clang::Expr* pointer = nullptr;
 };
 
-/// Without parentheses and casts that change no more than the type.
+/// Returns the expression without parentheses and without casts that change only the type.
 const clang::Expr* plain_expression(const clang::Expr* expression);
 
-/// The names in one function, seen from one call of it.
+/// The names in one function, for one call of it.
 class Places {
  public:
-  /// `arguments`: what its parameters stand for, and null for `this`. `index`: that of the foreach.
+  /// `arguments`: the values of the parameters; null is the key of `this`. `index`: the index of the foreach.
   Places(Unit& unit, const clang::FunctionDecl* function, std::map<const clang::VarDecl*, Place> arguments,
          const clang::VarDecl* index);
 
-  /// An object and what holds it, from the inside to the outside. Empty if that is no memory, but a local variable,
-  /// say.
+  /// Returns an object and the objects that contain it, innermost first. Returns nothing if it is not memory, such as a
+  /// local variable.
   std::vector<Object> around(const Object& object);
-  /// The largest of these that fits in a cache line.
+  /// Returns the largest of `objects` that fits in a cache line.
   Object in_one_line(const std::vector<Object>& objects) const;
   Object hinted(const clang::CallExpr* hint);
 
@@ -47,7 +47,7 @@ class Places {
   Place value(const clang::Expr* expression);
   Place value_of_variable(const clang::VarDecl* variable);
 
-  /// It keeps, in one item, the value that it is initialised with.
+  /// Returns true if the variable keeps its initial value within one item.
   bool is_constant(const clang::VarDecl* variable) const { return changed_.count(variable) == 0; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text of G: the ring of items, the switches, and what is said of them.
+// Prints G: the ring of items, the switches, and the explanation.
 #include <algorithm>
 
 #include "function.h"
@@ -50,7 +50,7 @@ std::vector<unsigned> Function::kept(unsigned loop) const {
 
 void Function::name_members(unsigned loop) {
   std::set<std::string> names{"gopt_resume"};
-  for (const unsigned number : kept(loop)) {  // a member must not hide a type that another one has
+  for (const unsigned number : kept(loop)) {  // A member must not hide a type that another member has.
     llvm::SmallVector<llvm::StringRef> words;
     const std::string type = unit_.declare(variables_[number].type, "");
     llvm::SplitString(type, words, " :<>,*&[]()");
@@ -64,7 +64,7 @@ void Function::name_members(unsigned loop) {
   }
 }
 
-/// Puts in what could not be known while the text was made: \x03, a letter, a number, \x04.
+/// Replaces marks by text that was unknown earlier. A mark is \x03, a letter, a number, \x04.
 std::string Function::fill(const std::string& text) {
   std::string out;
   size_t from = 0;
@@ -83,7 +83,7 @@ std::string Function::fill(const std::string& text) {
   return out + text.substr(from);
 }
 
-/// What the index is called in the body of a foreach.
+/// Returns the name of the index in the body of a foreach.
 std::string Function::index_text(unsigned loop) const {
   const Variable& index = variables_[loops_[loop].index];
   return loops_[loop].index_in_item ? "gopt_at->" + index.member : index.name;
@@ -107,7 +107,7 @@ std::string Function::restore_text(const Variable& variable) const {
   return variable.name + " = " + member + ";";
 }
 
-/// Notes where the item goes on.
+/// Stores the point at which the item resumes.
 std::string Function::mark_text(unsigned number) {
   return "gopt_at->gopt_resume = " + std::to_string(number) + ";";
 }
@@ -129,7 +129,7 @@ std::string Function::switch_text(const Switch& at) {
          resume + ":" + (restores.empty() ? ";" : restores) + "\n}";
 }
 
-/// A variable that has no value yet is saved with the others if some path may read it: then it gets one.
+/// Initialises a variable without a value if it is saved and some path may read it.
 std::string Function::zero_text(unsigned number) {
   const Variable& variable = variables_[number];
   const bool is_saved = llvm::any_of(saved_, [&](const llvm::BitVector& saved) { return saved.test(number); });
@@ -142,12 +142,12 @@ std::string Function::zero_text(unsigned number) {
   return " " + variable.name + (unit_.is_cxx() ? " = {};" : " = 0;");
 }
 
-/// The struct of what is kept of an item that is not running.
+/// Returns the struct of the values that are stored for a suspended item.
 std::string Function::item_text(unsigned number) {
   std::string text = "  struct gopt_item {\n";
   for (const unsigned variable_number : kept(number)) {
     const Variable& variable = variables_[variable_number];
-    // A class that would be constructed is kept as bytes, and a struct that cannot be assigned.
+    // A class with a constructor, or a struct without assignment, is stored as bytes.
     std::string declared = unit_.declare(variable.type, variable.member);
     const std::string type = unit_.declare(variable.type, "");
     if (variable.form == Variable::Form::boxed) {
@@ -162,7 +162,7 @@ std::string Function::item_text(unsigned number) {
   return text + "  } gopt_items[gopt_most];\n";
 }
 
-/// What is declared before the body, and the start of an item.
+/// Returns the declarations before the body, and the start of an item.
 std::string Function::head_text(unsigned number) {
   const Loop& loop = loops_[number];
   const std::string index = index_text(number);
@@ -191,7 +191,7 @@ std::string Function::head_text(unsigned number) {
   return text;
 }
 
-/// The end of an item, and how the next one goes on.
+/// Returns the end of an item and the jump to the next item.
 std::string Function::tail_text(unsigned number) {
   const Loop& loop = loops_[number];
   const auto name = [&](const char* what) { return label(what, number); };
@@ -204,7 +204,7 @@ std::string Function::tail_text(unsigned number) {
   text += "  else *gopt_at = *gopt_end;\n";
   text += "  goto " + name("resume") + (switches > 1 ? "" : "_1") + ";\n";
   text += name("switch") + ": /* to the next item */\n";
-  // Of several switches g++ would lay the ring's end between the common ways.
+  // With several switches g++ would place the code of the ring's end between the frequent paths.
   const std::string at_end = "++gopt_at == gopt_end";
   text += "  if (" + (switches > 1 ? "__builtin_expect(" + at_end + ", 0)" : at_end) + ") {\n";
   text += "    if (gopt_next < gopt_count && gopt_end < " +

@@ -25,7 +25,7 @@ std::string without_dots(StringRef path) {
   return text.str().str();
 }
 
-/// How many components two paths have in common, from the end.
+/// Returns the number of trailing components that two paths have in common.
 unsigned common_components(StringRef a, StringRef b) {
   unsigned count = 0;
   auto of_a = llvm::sys::path::rbegin(a);
@@ -36,10 +36,11 @@ unsigned common_components(StringRef a, StringRef b) {
   return count;
 }
 
-/// What the columns of counts mean.
+/// The meaning of the columns of counts.
 struct Columns {
   size_t count = 0;
-  size_t instructions = 0;  ///< its number; `count` if there is none, as for the others
+  /// Index of the column, or `count` if it is missing. The same holds for the other columns.
+  size_t instructions = 0;
   size_t last_level = 0;
   size_t first_level = 0;
   size_t wrong_conditions = 0;
@@ -57,7 +58,7 @@ struct Columns {
     wrong_targets = place("Bim");
   }
   size_t misses() const { return last_level < count ? last_level : first_level; }
-  /// Takes its meaning; false if it counts no misses.
+  /// Describes the columns in `profile`. Returns false if no column counts misses.
   bool describe(Profile& profile) const {
     profile.has_instructions = instructions < count;
     profile.has_branches = wrong_conditions < count;
@@ -70,7 +71,7 @@ struct Columns {
   }
 };
 
-/// Reads one of the formats, line by line. `fail` notes what is wrong in the current line and returns false.
+/// Reads one of the formats, line by line. fail() stores the error of the current line and returns false.
 class ProfileReader {
  public:
   ProfileReader(StringRef text, std::string path, Profile& profile)
@@ -120,7 +121,7 @@ class ProfileReader {
     return fail("a number was expected, not " + quoted(word));
   }
 
-  // cachegrind.out.PID
+  // Reads a file cachegrind.out.PID.
 
   bool read_counts() {
     while (!rest_.empty() && !peek().starts_with("events:")) {
@@ -168,7 +169,7 @@ class ProfileReader {
     return true;
   }
 
-  // what cg_annotate prints
+  // Reads the output of cg_annotate.
 
   bool read_annotated() {
     while (!rest_.empty() && !peek().starts_with("Events shown:")) next();
@@ -188,7 +189,7 @@ class ProfileReader {
                              "that cachegrind wrote");
   }
 
-  /// The lines of one source: counts, then text. Some are left out, and "-- line 12 ---" says where it goes on; an @
+  /// Reads the lines of one source: counts, then text. "-- line 12 ---" gives the next line number after a gap; an @
   /// starts a warning.
   bool read_source(StringRef file, const Columns& columns) {
     if (!next().starts_with("----")) return fail("a line '----' was expected below the name of the source");
@@ -208,7 +209,7 @@ class ProfileReader {
     return true;
   }
 
-  /// "1,234 (12.3%)", "0" or "." for each event.
+  /// Reads "1,234 (12.3%)", "0" or "." for each event.
   bool read_columns(StringRef line, const Columns& columns, std::vector<uint64_t>& counts) {
     for (size_t i = 0; i < columns.count; ++i) {
       line = line.ltrim(' ');
@@ -225,7 +226,7 @@ class ProfileReader {
     return true;
   }
 
-  // what perf report prints
+  // Reads the output of perf report.
 
   bool read_report() {
     bool has_columns = false;
@@ -244,7 +245,7 @@ class ProfileReader {
     return has_columns || fail("this is not what is printed by " + std::string(kReport));
   }
 
-  /// "Samples: 3K of event 'cache-misses:u'"
+  /// Reads "Samples: 3K of event 'cache-misses:u'".
   bool read_event(StringRef line) {
     constexpr StringRef kBefore = " of event '";
     const size_t at = line.find(kBefore);
@@ -254,7 +255,7 @@ class ProfileReader {
     return true;
   }
 
-  /// "2087  [.] dictionary_find  bare.c:13". What perf finds no line for has something else at the end.
+  /// Reads "2087  [.] dictionary_find  bare.c:13". Symbols without a known line have another ending and are skipped.
   bool add_samples(StringRef line) {
     const auto [count, rest] = line.split(' ');
     uint64_t misses = 0;
@@ -267,7 +268,7 @@ class ProfileReader {
     return true;
   }
 
-  // FILE:LINE COUNT
+  // Reads lines FILE:LINE COUNT.
 
   bool read_samples() {
     profile_.event = "samples";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A profile of a run: which source lines read memory that was not in the cache.
+// A profile of a run: the source lines whose reads of memory missed the cache.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,27 @@ struct Profile {
   struct Counts {
     uint64_t instructions = 0;
     uint64_t misses = 0;
-    uint64_t wrong_branches = 0;  ///< that the core has guessed wrong
+    uint64_t wrong_branches = 0;  ///< Branches that the core mispredicted.
     void add(const Counts& other);
   };
-  /// By the function that the compiler has put the line's code into; without a name where the profile has none.
+  /// Counts by the function into which the compiler put the line's code. The name is empty if the profile has none.
   using ByFunction = std::map<std::string, Counts>;
   using Lines = std::map<unsigned, ByFunction>;
 
-  std::string event;  ///< what a miss is, in the profile's words
+  std::string event;  ///< The profile's name of a miss.
   bool has_instructions = false;
   bool has_branches = false;
-  std::map<std::string, Lines> files;  ///< by path as the profile has it, without dots
+  std::map<std::string, Lines> files;  ///< Lines by the profile's path without dot segments.
 
   void add(llvm::StringRef file, unsigned line, llvm::StringRef function, const Counts& counts);
-  /// The lines of a source: of the file whose path ends most like this one's, for compilers write paths down as they
-  /// are given them. Null if there is none, and if several fit equally well, which `problem` says then.
+  /// Returns the lines of a source: of the file whose path has the most trailing components in common with `path`.
+  /// Compilers record paths as given, so prefixes may differ. Returns null if no file fits, or if several fit equally
+  /// well; then `problem` says so.
   const Lines* of_source(llvm::StringRef path, std::string& problem) const;
 };
 
-/// Reads what cachegrind writes (cachegrind.out.PID), what cg_annotate makes of it, what `perf report` prints, or lines
-/// "FILE:LINE COUNT". Else `problem` says what is wrong, and where.
+/// Reads a file of cachegrind (cachegrind.out.PID), the output of cg_annotate or `perf report`, or lines "FILE:LINE
+/// COUNT". Returns false on failure; `problem` then has the error and its place.
 bool read_profile(const std::string& path, Profile& profile, std::string& problem);
 
 }  // namespace gopt

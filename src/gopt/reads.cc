@@ -8,9 +8,9 @@
 namespace gopt {
 namespace {
 
-constexpr unsigned kMostCalls = 4096;  // each is walked over anew; no source written by hand has as many
+constexpr unsigned kMostCalls = 4096;  // Each call is analysed separately. No hand-written source has as many.
 
-/// What a read of a class as a whole copies.
+/// Returns the object that a copy of a whole class reads.
 const clang::Expr* copied_object(const clang::Stmt* statement) {
   const auto* construct = llvm::dyn_cast<clang::CXXConstructExpr>(statement);
   if (construct == nullptr || construct->getNumArgs() != 1) return nullptr;
@@ -19,7 +19,7 @@ const clang::Expr* copied_object(const clang::Stmt* statement) {
   return copies && construct->getArg(0)->isGLValue() ? construct->getArg(0) : nullptr;
 }
 
-/// The object whose value an expression takes from memory, or null.
+/// Returns the object whose value an expression reads from memory, or null.
 const clang::Expr* read_object(const clang::Stmt* statement) {
   if (const auto* cast = llvm::dyn_cast<clang::ImplicitCastExpr>(statement)) {
     return cast->getCastKind() == clang::CK_LValueToRValue ? cast->getSubExpr() : nullptr;
@@ -53,7 +53,7 @@ Reads::Reads(Unit& unit, const clang::FunctionDecl* function, const clang::ForSt
   walk(frame, {});
 }
 
-/// What is inside, and which variables an item has of its own.
+/// Collects the statements inside, and the variables that each item has or sets.
 void Reads::collect(const clang::Stmt* statement) {
   if (statement == nullptr) return;
   inside_.insert(statement);
@@ -73,7 +73,7 @@ void Reads::collect(const clang::Stmt* statement) {
   for (const clang::Stmt* child : statement->children()) collect(child);
 }
 
-/// What stands in hints, which the baseline does not evaluate.
+/// Marks the contents of hints, which the baseline does not evaluate.
 void Reads::skip_hints(const clang::Stmt* statement, bool in_hint) {
   if (statement == nullptr) return;
   if (in_hint) skipped_.insert(statement);
@@ -82,7 +82,7 @@ void Reads::skip_hints(const clang::Stmt* statement, bool in_hint) {
   for (const clang::Stmt* child : statement->children()) skip_hints(child, in_hint);
 }
 
-/// Goes over the function's graph until what is known at each block's start no longer changes, then records.
+/// Iterates over the function's graph until the facts at each block's start no longer change, then records the reads.
 void Reads::walk(Frame& frame, const Facts& before) {
   const std::unique_ptr<clang::CFG> graph = flow_of(frame.function, unit_.ast);
   if (graph == nullptr) return;
@@ -93,7 +93,7 @@ void Reads::walk(Frame& frame, const Facts& before) {
       if (statement && skipped_.count(statement->getStmt()) == 0) pass(frame, statement->getStmt(), facts);
     }
   };
-  // Blocks have their numbers from the end to the start.
+  // Blocks are numbered from the end to the start.
   std::map<unsigned, const clang::CFGBlock*, std::greater<>> work{{graph->getEntry().getBlockID(), &graph->getEntry()}};
   std::map<unsigned, Facts> starts{{graph->getEntry().getBlockID(), before}};
   std::map<unsigned, const clang::CFGBlock*, std::greater<>> reached = work;
@@ -114,7 +114,7 @@ void Reads::walk(Frame& frame, const Facts& before) {
   for (const auto& [number, block] : reached) go(block, starts[number]);
 }
 
-/// Takes out what does not hold on the other way too. Returns whether there was any.
+/// Keeps only facts that also hold on the other path. Returns true if any fact was removed.
 bool Reads::keep_common(Facts& facts, const Facts& others) {
   const size_t before = facts.size();
   for (auto at = facts.begin(); at != facts.end();) {
@@ -156,7 +156,8 @@ void Reads::pass(Frame& frame, const clang::Stmt* statement, Facts& facts) {
   }
 }
 
-/// The variable has another value: places named with it are others, but what was known of the value is known of it.
+/// Handles a change of a variable: facts about places that mention it end. Facts about the assigned value now hold for
+/// the variable.
 void Reads::pass_change(Frame& frame, const clang::VarDecl* variable, const clang::Expr* value, Facts& facts) {
   Fact known;
   const bool is_pointer = value != nullptr && variable->getType()->isPointerType();
@@ -218,7 +219,7 @@ void Reads::record(Frame& frame, const clang::Expr* access, const std::vector<Ob
     entry->second = &reads_.back();
     return;
   }
-  // Another call of the same function: what holds for all of them.
+  // Another call of the same function: keep only properties that hold for all calls.
   Read& known = *entry->second;
   if (read.hint == nullptr) known.hint = nullptr;
   if (read.earlier == nullptr) known.earlier = nullptr;
@@ -226,7 +227,7 @@ void Reads::record(Frame& frame, const clang::Expr* access, const std::vector<Ob
   known.same_for_all = known.same_for_all && read.same_for_all;
 }
 
-/// The body that a call runs, if it is the project's own and not walked over already.
+/// Returns the body of a called function if it belongs to the project and is not being analysed already.
 const clang::FunctionDecl* Reads::body_of(const clang::CallExpr* call) const {
   const clang::FunctionDecl* function = call->getDirectCallee();
   const clang::FunctionDecl* definition = nullptr;
@@ -236,8 +237,8 @@ const clang::FunctionDecl* Reads::body_of(const clang::CallExpr* call) const {
   return is_systems || definition->isDependentContext() ? nullptr : definition;
 }
 
-/// A function whose body is here is walked over with what is known at the call; another one reads, by its types, what
-/// it is handed.
+/// Analyses a function with a visible body using the facts at the call. A function without a body reads its arguments
+/// according to their types.
 void Reads::pass_call(Frame& frame, const clang::CallExpr* call, Facts& facts) {
   const clang::FunctionDecl* callee = call->getDirectCallee();
   if (callee == nullptr) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory that an item of a foreach reads, and whether a hint stands before it.
+// Finds the memory that an item of a foreach reads, and the hints before each read.
 #pragma once
 
 #include <deque>
@@ -9,19 +9,19 @@
 
 namespace gopt {
 
-/// An expression that reads memory, and which object's.
+/// An expression that reads memory, and the object that it reads.
 struct Read {
-  const clang::Expr* access = nullptr;  ///< as written
-  Object object;                        ///< what of it fits in one cache line
+  const clang::Expr* access = nullptr;  ///< As written.
+  Object object;                        ///< The part of the object that fits in one cache line.
   const clang::FunctionDecl* function = nullptr;
-  const clang::CallExpr* hint = nullptr;  ///< that stands before it
-  const clang::Expr* earlier = nullptr;   ///< a read of the same object that comes before it
-  bool in_sequence = false;               ///< items that follow each other read memory that does
-  bool same_for_all = false;              ///< all items read it
+  const clang::CallExpr* hint = nullptr;  ///< The hint before the read.
+  const clang::Expr* earlier = nullptr;   ///< An earlier read of the same object.
+  bool in_sequence = false;               ///< True if consecutive items read consecutive memory.
+  bool same_for_all = false;              ///< True if all items read the same object.
   Place address;
-  std::string callee;  ///< the function that is handed it, if not this one reads it
+  std::string callee;  ///< The function that receives the object, if the read happens there.
 
-  /// It may be the one that misses.
+  /// Returns true if this read may miss the cache.
   bool is_first() const { return earlier == nullptr && !in_sequence && !same_for_all; }
 };
 
@@ -30,14 +30,14 @@ class Reads {
   /// `loop` is a foreach in the function.
   Reads(Unit& unit, const clang::FunctionDecl* function, const clang::ForStmt* loop);
 
-  /// Function by function, mostly in the order in which they happen.
+  /// Returns the reads, function by function, mostly in execution order.
   const std::deque<Read>& all() const { return reads_; }
   const std::set<const clang::CallExpr*>& hints() const { return hints_; }
-  /// The functions that items call, as far as their bodies are here.
+  /// Returns the called functions whose bodies are visible.
   const std::set<const clang::FunctionDecl*>& called() const { return called_; }
 
  private:
-  /// What is known of a place: which hint asked for it, or what has read it.
+  /// The known facts about a place: the hint that prefetched it, or the expression that read it.
   struct Fact {
     const clang::CallExpr* hint = nullptr;
     const clang::Expr* read = nullptr;
@@ -70,10 +70,10 @@ class Reads {
 
   Unit& unit_;
   const clang::VarDecl* index_;
-  std::set<const clang::Stmt*> inside_;                               ///< the loop's statements and expressions
-  std::set<const clang::Stmt*> skipped_;                              ///< those of hints
-  std::set<const clang::VarDecl*> own_;                               ///< variables that each item has, or sets
-  std::map<std::string, std::set<const clang::VarDecl*>> mentioned_;  ///< by the text of a place
+  std::set<const clang::Stmt*> inside_;                               ///< The loop's statements and expressions.
+  std::set<const clang::Stmt*> skipped_;                              ///< Statements and expressions of hints.
+  std::set<const clang::VarDecl*> own_;                               ///< Variables that each item declares or sets.
+  std::map<std::string, std::set<const clang::VarDecl*>> mentioned_;  ///< Variables by the text of a place.
   std::vector<const clang::FunctionDecl*> calling_;
   unsigned calls_ = 0;
   std::deque<Read> reads_;

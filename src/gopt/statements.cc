@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All statements but loops: their flow, and what becomes of them where items switch inside.
+// Rewrites all statements except loops: adds their flow, and changes statements in which items switch.
 #include "clang/AST/ExprCXX.h"
 #include "function.h"
 
@@ -9,7 +9,7 @@ namespace gopt {
 void Function::lower_all(const clang::CompoundStmt* compound) {
   const size_t scope = scope_.size();
   const std::vector<const clang::Stmt*> children(compound->body_begin(), compound->body_end());
-  // In C a goto back in a block leaves its variables alive.
+  // In C a goto backwards within a block leaves its variables alive.
   const bool labelled = !unit_.is_cxx() && Unit::has_label(compound);
   for (size_t i = 0; i < children.size(); ++i) {
     size_t hints = 0;
@@ -76,11 +76,11 @@ void Function::lower_kind(const clang::Stmt* statement) {
   }
   if (in_loop() || frame_->number > 0) {
     unit_.refuse(statement->getBeginLoc(),
-                 std::string("a ") + statement->getStmtClassName() + " cannot stand in a foreach");
+                 std::string("a ") + statement->getStmtClassName() + " cannot be in a foreach");
   }
 }
 
-/// The blanks that a line starts with.
+/// Returns the leading blanks of the line.
 std::string Function::indent_at(clang::SourceLocation where) const {
   const clang::SourceManager& sources = unit_.ast.getSourceManager();
   const auto [file, offset] = sources.getDecomposedLoc(sources.getExpansionLoc(where));
@@ -284,7 +284,7 @@ void Function::lower_goto(const clang::GotoStmt* statement) {
   gotos_.emplace_back(statement, loop_);
 }
 
-/// A goto must not cross the bounds of a foreach.
+/// Refuses a goto that crosses the bounds of a foreach.
 void Function::check_gotos() {
   for (const auto& [statement, loop] : gotos_) {
     const int target = label_loops_[statement->getLabel()];

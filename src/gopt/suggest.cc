@@ -10,10 +10,10 @@
 namespace gopt {
 namespace {
 
-constexpr double kNotable = 0.05;  ///< less of the time, or of the misses, is not worth a line
-constexpr double kIdle = 0.005;    ///< a hint whose accesses have less of the misses is one too many
+constexpr double kNotable = 0.05;  ///< A smaller share of the time, or of the misses, is not reported.
+constexpr double kIdle = 0.005;    ///< A hint is superfluous if its accesses have a smaller share of the misses.
 
-/// The body that a run has run: of a template that is an instance.
+/// Returns the function that a run executed: for a template, an instance.
 const clang::FunctionDecl* run_function(const clang::FunctionDecl* function) {
   const clang::FunctionTemplateDecl* made_from = function->getDescribedFunctionTemplate();
   if (made_from == nullptr) return function;
@@ -30,7 +30,7 @@ void find_loops(const clang::Stmt* statement, std::vector<const clang::ForStmt*>
   for (const clang::Stmt* child : statement->children()) find_loops(child, loops);
 }
 
-/// Of a function as a profile has it: without namespaces, parameters, and what compilers put behind a clone's name.
+/// Returns the name of a profile's function without namespaces, parameters, and the suffix of a compiler's clone.
 llvm::StringRef plain_name(llvm::StringRef function) {
   const llvm::StringRef name = function.take_until([](char c) { return c == '(' || c == '.' || c == '<'; });
   return name.contains("::") ? name.rsplit("::").second : name;
@@ -40,7 +40,7 @@ std::string percent(double share) {
   return llvm::formatv("{0:f0}%", 100 * share).str();
 }
 
-/// How many times as fast: "2.1", or "1.3 to 2.1" where that is open.
+/// Returns the speed-up: "2.1", or "1.3 to 2.1" if it is uncertain.
 std::string factor(const Model& model, uint64_t hidden) {
   const std::string most = llvm::formatv("{0:f1}", model.most_factor(hidden)).str();
   if (model.knows_overlap()) return "about " + most;
@@ -114,7 +114,7 @@ void Suggestions::add_loop(Subject& subject, const clang::ForStmt* loop) {
   }
 }
 
-/// Of a function that items call, what has been run for the foreach: where it is inlined there, or by itself.
+/// Adds the counts of a called function that belong to the foreach: inlined into it, or in the function itself.
 void Suggestions::add_called(Subject& subject, const clang::FunctionDecl* function) {
   const Line first = line_of(function->getBody()->getBeginLoc());
   const unsigned last = line_of(function->getBody()->getEndLoc()).number;
@@ -191,7 +191,7 @@ void Suggestions::report_on(Subject& subject) {
   }
 }
 
-/// The reads that a line's misses may be: those that stand in it, else those of a statement that it is a part of.
+/// Returns the reads that may cause a line's misses: reads in the line, else reads of statements that include the line.
 std::vector<const Read*> Suggestions::reads_in(const Subject& subject, const Line& line) {
   std::vector<const Read*> exact;
   std::vector<const Read*> around;
@@ -285,7 +285,7 @@ void Suggestions::report_idle_hints(Subject& subject) {
     if (static_cast<double>(misses) >= kIdle * static_cast<double>(subject.all.misses)) continue;
     subject.text +=
         "  " + name(line_of(hint->getBeginLoc())) + ": g_expensive(" + written(unit_, hint->getArg(0)) + "): ";
-    subject.text += lines.empty() ? "nothing that is to be seen reads it behind the hint"
+    subject.text += lines.empty() ? "nothing that is to be seen reads it after the hint"
                                   : "misses " + std::to_string(misses) + " times: a switch for nothing";
     subject.text += '\n';
   }

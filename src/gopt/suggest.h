@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gopt --suggest: which lines of a file miss the cache without a hint, and what to write there.
+// Implements gopt --suggest: finds the lines of a file that miss the cache without a hint, and suggests hints.
 #pragma once
 
 #include "model.h"
@@ -12,30 +12,31 @@ class Suggestions {
  public:
   Suggestions(Unit& unit, const Profile& profile) : unit_(unit), profile_(profile) {}
 
-  /// What to tell the user; empty if the unit has refused, or the profile does not know the file and `problem` says so.
+  /// Returns the report for the user. Returns an empty text if the unit has refused, or if the profile does not know
+  /// the file; then `problem` says so.
   std::string report();
   std::string problem;
 
  private:
-  /// In the order of the report: the file itself first, wherever its headers lie.
+  /// A line, ordered as in the report: the file itself precedes its headers.
   struct Line {
     bool is_in_header = false;
-    std::string file;  ///< its whole path
+    std::string file;  ///< The full path.
     unsigned number = 0;
     bool operator<(const Line& other) const {
       return std::tie(is_in_header, file, number) < std::tie(other.is_in_header, other.file, other.number);
     }
   };
-  /// What a function's items do, and what the profile says of its lines.
+  /// The reads of a function's items, and the profile's counts for its lines.
   struct Subject {
     const clang::FunctionDecl* function = nullptr;
     std::deque<Read> reads;
     std::set<const clang::CallExpr*> hints;
     std::map<Line, Profile::Counts> lines;
-    std::set<std::string> run_in;  ///< the functions that the compiler has put the foreach into
+    std::set<std::string> run_in;  ///< The functions into which the compiler put the foreach.
     Profile::Counts all;
-    uint64_t hidden = 0;   ///< misses that the hints there are take care of
-    uint64_t to_hide = 0;  ///< those that the suggested ones would
+    uint64_t hidden = 0;   ///< Misses that the present hints hide.
+    uint64_t to_hide = 0;  ///< Misses that the suggested hints would hide.
     std::string text;
   };
 

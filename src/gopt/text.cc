@@ -13,8 +13,8 @@ namespace {
 constexpr char kMark = '\x01';
 constexpr char kMarkEnd = '\x02';
 
-/// The blanks and comments between two tokens, without directives and what they hide: those have been obeyed. Splices
-/// go too, unless they lengthen a comment.
+/// Returns the blanks and comments between two tokens, without directives and the text that they exclude. Splices are
+/// removed too, unless they lengthen a comment.
 std::string without_directives(llvm::StringRef gap) {
   const auto is_directive = [](llvm::StringRef line) {
     const llvm::StringRef text = line.ltrim(" \t");
@@ -36,7 +36,8 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == kInnerNewline;
 }
 
-/// No blank is needed between the two tokens. A number takes in what follows it, :: would make more of a : or a <.
+/// Returns true if no blank is needed between the two tokens. A number absorbs the following token, and :: joins with a
+/// : or a <.
 bool is_glued(llvm::StringRef token, llvm::StringRef next) {
   if (next == ")" || next == "]" || next == ";" || next == ",") return true;
   if (next == "::" || token.empty() || llvm::isDigit(token.front())) return false;
@@ -44,7 +45,7 @@ bool is_glued(llvm::StringRef token, llvm::StringRef next) {
          token == "::" || next == "." || next == "->";
 }
 
-/// A file's name in a #line directive.
+/// Returns a file's name for a #line directive.
 std::string in_quotes(llvm::StringRef name) {
   std::string text;
   for (const char c : name) text += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
@@ -67,7 +68,7 @@ void Text::insert_after(unsigned token, const std::string& text) {
   after_[token] += text;
 }
 
-/// Walks over the tokens and keeps account of where in a file the last one printed was.
+/// Walks over the tokens and tracks the file position of the last printed token.
 class Text::Printer {
  public:
   explicit Printer(const Text& text) : text_(text), tokens_(*text.tokens_), sources_(tokens_.sources_) {}
@@ -121,7 +122,7 @@ class Text::Printer {
     return found != map.end() && found->first < end;
   }
 
-  /// The end of the tokens that come from the same use of a macro in a file.
+  /// Returns the end of the tokens that come from the same use of a macro in a file.
   unsigned group_end(unsigned i) const {
     if (tokens_.tokens_[i].location().isFileID()) return i + 1;
     const clang::SourceLocation use = tokens_.written_at(i);
@@ -133,7 +134,7 @@ class Text::Printer {
     return end;
   }
 
-  /// What stands between the last token printed and token `i`.
+  /// Prints the text between the last printed token and token `i`.
   void gap(unsigned i, bool opens) {
     if (!started_) return;
     const auto [file, begin] = sources_.getDecomposedLoc(tokens_.written_at(i));
@@ -159,7 +160,7 @@ class Text::Printer {
     if (opens || opened_) separate(i);
   }
 
-  /// Of a macro that is opened, two tokens may come to stand side by side that were written apart: - and -x.
+  /// Separates two tokens of an opened macro that were written apart and are now adjacent, such as - and -x.
   void separate(unsigned i) {
     if (started_ && !out_.empty() && !is_blank(out_.back()) &&
         !is_glued(tokens_.spelling(last_), tokens_.spelling(i))) {
@@ -167,10 +168,9 @@ class Text::Printer {
     }
   }
 
-  /// A token as written, or several with what stands between them.
+  /// Prints a token as written, or several tokens with the text between them.
   void copy(llvm::StringRef written, unsigned i) {
-    // Where a macro of the source is opened, gopt.h's words come out as they are for gopt: here they are the
-    // baseline's.
+    // An opened macro shows the definitions of gopt.h for gopt; the output must have the baseline's definitions.
     if (written == "__gopt_first_item") written = "0U";
     if (written == "__gopt_expensive") written = "(void)sizeof";
     std::string text = checked(written, tokens_.tokens_[i].location());
@@ -178,7 +178,7 @@ class Text::Printer {
     out_ += text;
   }
 
-  /// Between tokens that came into the macro as an argument, the blanks that stand there.
+  /// Prints the blanks between two tokens of a macro's argument. Returns false if the tokens are not neighbours.
   bool spelled_gap(unsigned i) {
     const clang::SourceLocation last = sources_.getSpellingLoc(tokens_.tokens_[last_].location());
     const auto [last_file, last_begin] = sources_.getDecomposedLoc(last);
@@ -191,7 +191,7 @@ class Text::Printer {
     return true;
   }
 
-  /// Edits move what follows off its line.
+  /// Prints an edit, which moves the following text off its line.
   void add(const std::string& text) {
     out_ += text;
     marked_ = false;
@@ -211,7 +211,7 @@ class Text::Printer {
   unsigned last_ = 0;
   bool started_ = false;
   bool marked_ = false;
-  bool opened_ = false;  ///< the last token printed is one of a macro's
+  bool opened_ = false;  ///< True if the last printed token belongs to an opened macro.
 };
 
 std::string Text::render(TokenRange range) const {
@@ -220,7 +220,7 @@ std::string Text::render(TokenRange range) const {
 
 std::string checked(llvm::StringRef text, clang::SourceLocation where) {
   if (llvm::any_of(text, [](char c) { return c >= kMark && c <= kInnerNewline; })) {
-    throw Refusal{where, "a control character stands here, which the output cannot hold; write an escape sequence"};
+    throw Refusal{where, "a control character is here, which the output cannot hold; write an escape sequence"};
   }
   return text.str();
 }
@@ -249,8 +249,8 @@ std::string plain(llvm::StringRef text) {
 std::string with_line_directives(llvm::StringRef text, llvm::StringRef output, unsigned first_line) {
   std::string out;
   std::string file = output.str();
-  unsigned line = first_line;      // as the compiler counts
-  unsigned physical = first_line;  // in the output
+  unsigned line = first_line;      // The line as the compiler counts.
+  unsigned physical = first_line;  // The line in the output.
   bool spliced = false;
   llvm::SmallVector<llvm::StringRef> lines;
   text.split(lines, '\n');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The source as a row of tokens, macros expanded, and edits to it. What is not edited is printed as it was written:
-// with its comments, its blanks and its macros; a macro is opened only where an edit falls inside it.
+// Represents the source as a sequence of tokens with expanded macros, and edits of it. Unedited text is printed as
+// written: with its comments, blanks and macros. A macro is opened only if an edit falls inside it.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace gopt {
 
-/// One rendering of some of the tokens, with edits. An edit made later swallows those made inside its range.
+/// A rendering of tokens with edits. A later edit replaces earlier edits inside its range.
 class Text {
  public:
   explicit Text(const Tokens& tokens) : tokens_(&tokens) {}
@@ -34,23 +34,23 @@ class Text {
   std::map<unsigned, std::string> after_;
 };
 
-/// Stands for a newline inside a token, a string say: what follows it must not be indented.
+/// Replaces a newline inside a token, such as a string: the next line must not be indented.
 constexpr char kInnerNewline = '\x06';
 
-/// Source text for the output. Throws Refusal where it holds characters that the rendering uses for its own marks.
+/// Returns source text for the output. Throws Refusal if it contains characters that the rendering uses as marks.
 std::string checked(llvm::StringRef text, clang::SourceLocation where);
 
-/// A line ends in a splice: the next one belongs to it, so that no directive can stand in between.
+/// Returns true if a line ends in a splice. The next line then continues it, so no directive may be inserted.
 bool is_spliced(llvm::StringRef line);
 
-/// The mark that says that what follows comes from this line of a source; line 0: from nowhere but the output.
+/// Returns the mark that the following text comes from this line of a source. Line 0: it exists only in the output.
 std::string line_mark(unsigned line, llvm::StringRef file);
 
-/// Rendered text in one line, without marks; for people.
+/// Returns rendered text in one line, without marks, for messages.
 std::string plain(llvm::StringRef text);
 
-/// `render` marks in the text where which line of the source starts. This turns the marks into #line directives, where
-/// the compiler would count otherwise. `output` and `first_line` say where the text will stand.
+/// Turns the marks of `render` into #line directives wherever the compiler would count differently. `output` and
+/// `first_line` give the place of the text.
 std::string with_line_directives(llvm::StringRef text, llvm::StringRef output, unsigned first_line);
 
 }  // namespace gopt

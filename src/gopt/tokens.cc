@@ -8,7 +8,7 @@ namespace {
 
 using clang::tok::TokenKind;
 
-/// Begins with a > that may end a template's arguments by itself.
+/// Returns true for tokens that begin with a > that may end template arguments by itself.
 bool may_be_split(TokenKind kind) {
   return kind == clang::tok::greatergreater || kind == clang::tok::greaterequal ||
          kind == clang::tok::greatergreaterequal || kind == clang::tok::greatergreatergreater;
@@ -27,7 +27,7 @@ Tokens::Tokens(const clang::syntax::TokenBuffer& buffer, const clang::SourceMana
 
 unsigned Tokens::at(clang::SourceLocation location) const {
   const auto found = by_location_.find(location);
-  if (found == by_location_.end()) throw Refusal{location, "what stands here has no text of its own; write it out"};
+  if (found == by_location_.end()) throw Refusal{location, "the code here has no text of its own; write it out"};
   return found->second;
 }
 
@@ -78,7 +78,7 @@ unsigned Tokens::statement_end(const clang::Stmt* statement) const {
 }
 
 llvm::StringRef Tokens::spelling(unsigned token) const {
-  if (token >= tokens_.size()) throw Refusal{{}, "the file ends inside of what stands here"};
+  if (token >= tokens_.size()) throw Refusal{{}, "the file ends inside of the code here"};
   return tokens_[token].text(sources_);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tokens of a translation unit after preprocessing, and where the syntax tree's nodes lie among them. Tokens are
-// told apart by their kind, never by their spelling: <: is a [, and `bitor` is a |.
+// Maps the nodes of the syntax tree to the preprocessed tokens of a translation unit. Tokens are compared by their
+// kind, never by their spelling: <: is a [, and `bitor` is a |.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@
 
 namespace gopt {
 
-/// Thrown where the source cannot be taken and the work on it cannot go on. Action turns it into an error at `where`.
+/// Thrown if the source cannot be rewritten and the work cannot continue. Action turns it into an error at `where`.
 struct Refusal {
-  clang::SourceLocation where;  ///< invalid: where the work is at the moment
+  clang::SourceLocation where;  ///< Invalid: the current position of the work.
   std::string message;
 };
 
@@ -29,34 +29,35 @@ struct TokenRange {
 
 class Tokens {
  public:
-  /// `language` is that of the unit: default options would lex 1'000, u8'x', ->* and <=> as several tokens each.
+  /// `language` must be the unit's options: default options would lex 1'000, u8'x', ->* and <=> as several tokens each.
   Tokens(const clang::syntax::TokenBuffer& buffer, const clang::SourceManager& sources,
          const clang::LangOptions& language);
 
-  /// The token that starts at `location`, which may lie in a macro; throws Refusal if none does.
+  /// Returns the token that starts at `location`, which may be in a macro. Throws Refusal if no token does.
   unsigned at(clang::SourceLocation location) const;
-  /// The token that `location` lies in: of a >> that ends two templates, both halves do.
+  /// Returns the token that contains `location`. Both halves of a >> that ends two templates return that token.
   unsigned last_at(clang::SourceLocation location) const;
   TokenRange range(clang::SourceRange range) const;
-  /// A statement's tokens with its semicolon.
+  /// Returns a statement's tokens including its semicolon.
   TokenRange statement(const clang::Stmt* statement) const;
   llvm::StringRef spelling(unsigned token) const;
   bool is(unsigned token, clang::tok::TokenKind kind) const {
     return token < tokens_.size() && tokens_[token].kind() == kind;
   }
-  /// The first token of `kind` from `range.begin` on, outside of nested brackets; `range.end` if there is none.
+  /// Returns the first token of `kind` from `range.begin` on, outside of nested brackets, or `range.end` if there is
+  /// none.
   unsigned find(TokenRange range, clang::tok::TokenKind kind) const;
 
  private:
   friend class Text;
   unsigned statement_end(const clang::Stmt* statement) const;
-  clang::SourceLocation written_at(unsigned token) const;  ///< where in a file; for a macro, its use
+  clang::SourceLocation written_at(unsigned token) const;  ///< Returns the place in a file; for a macro, its use.
 
   llvm::ArrayRef<clang::syntax::Token> tokens_;
   const clang::SourceManager& sources_;
   const clang::LangOptions& language_;
   llvm::DenseMap<clang::SourceLocation, unsigned> by_location_;
-  std::vector<unsigned> splittable_;  ///< those of which the parser may make two
+  std::vector<unsigned> splittable_;  ///< Tokens that the parser may split in two.
 };
 
 }  // namespace gopt

@@ -143,10 +143,10 @@ std::string Unit::obstacle_to_expansion(const clang::FunctionDecl* callee, const
   if (callee->isVariadic()) return "it takes any number of arguments; fix the number";
   if (callee->getReturnType()->isReferenceType()) return "it returns a reference; return a pointer";
   if (!llvm::isa<clang::CompoundStmt>(callee->getBody())) return "its body is no block";
-  if (is_old_style(callee)) return "its parameters are declared behind the parentheses; declare them inside";
+  if (is_old_style(callee)) return "its parameters are declared after the parentheses; declare them inside";
   const clang::DeclContext* around = callee->getDeclContext()->getRedeclContext();
   if (!around->Encloses(into->getDeclContext()->getRedeclContext())) {
-    return "it stands in another namespace, where names mean something else; move it";
+    return "it is in another namespace, where names mean something else; move it";
   }
   return "";
 }
@@ -156,7 +156,8 @@ const clang::FunctionDecl* Unit::expandable(const clang::CallExpr* call) {
   const clang::FunctionDecl* definition = nullptr;
   if (function == nullptr || !function->hasBody(definition)) return nullptr;
   const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(function);
-  if (method != nullptr && method->getParent()->isLambda()) return nullptr;  // its body stands where the call does
+  // A lambda's body is already at the place of the call.
+  if (method != nullptr && method->getParent()->isLambda()) return nullptr;
   return function_switches(definition) ? definition : nullptr;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the compiler asks of a translation unit: which calls are hints, which functions contain some, how a type is
-// spelled; and how it refuses.
+// Reports refusals and answers questions about a translation unit: the calls that are hints, the functions that contain
+// hints, the spelling of a type.
 #pragma once
 
 #include <map>
@@ -26,48 +26,51 @@ class Unit {
     at_work_ = ast.getSourceManager().getLocForStartOfFile(ast.getSourceManager().getMainFileID());
   }
 
-  /// An error at `where`. A refusal says what to write instead.
+  /// Reports an error at `where`. The message says what to write instead.
   void refuse(clang::SourceLocation where, const std::string& message);
   void note(clang::SourceLocation where, const std::string& message);
   bool refused() const { return refused_; }
-  /// Says where the work is: what fails without a place of its own is refused there.
+  /// Sets the current position of the work. Failures without their own place are refused there.
   void working_on(clang::SourceLocation where);
   clang::SourceLocation at_work() const { return at_work_; }
   const Macros& macros() const { return macros_; }
 
   bool is_cxx() const { return ast.getLangOpts().CPlusPlus; }
 
-  /// The call behind `g_expensive(...);`, or null.
+  /// Returns the call in `g_expensive(...);`, or null.
   static const clang::CallExpr* hint(const clang::Stmt* statement);
   static bool is_hint(const clang::CallExpr* call);
   static const clang::ForStmt* foreach_loop(const clang::Stmt* statement);
 
   static bool has_foreach(const clang::Stmt* statement);
   static bool has_label(const clang::Stmt* statement);
-  /// The functions of the file that have one.
+  /// Returns the functions of the file that contain a foreach.
   std::vector<const clang::FunctionDecl*> annotated() const;
   bool in_file(const clang::Decl* declaration) const;
 
-  /// K&R's way to define a function: int f(p) const int* p; {...}
+  /// Returns true for a K&R definition of a function: int f(p) const int* p; {...}
   static bool is_old_style(const clang::FunctionDecl* function);
-  /// Why a function with hints cannot be expanded in another one, whatever the call; empty if it can.
+  /// Returns why a function with hints cannot be expanded in `into`, whatever the call, or an empty text if it can.
   static std::string obstacle_to_expansion(const clang::FunctionDecl* callee, const clang::FunctionDecl* into);
-  /// The function of a call, where its body is here and contains a hint, itself or by what it calls. Else null.
+  /// Returns the called function if its body is visible and contains a hint, directly or through its calls. Else
+  /// returns null.
   const clang::FunctionDecl* expandable(const clang::CallExpr* call);
-  /// Such a function among those that a call in a template may turn out to mean.
+  /// Returns such a function among the candidates of a call in a template.
   const clang::FunctionDecl* expandable_candidate(const clang::CallExpr* call);
-  /// Refuses macros in the body that mean something else at the end of the file, where the output uses them.
+  /// Refuses macros of the body that have another meaning at the end of the file, if the output uses them.
   void check_macros(const clang::FunctionDecl* function);
-  /// Items switch somewhere inside.
+  /// Returns true if items switch inside.
   bool switches_inside(const clang::Stmt* statement);
 
-  /// A struct with a constant member, or an array of such, which C does not assign.
+  /// Returns true for a struct with a constant member, or an array of such structs, which C cannot assign.
   static bool has_constant(clang::QualType type);
-  /// A type that is written with a local variable: decltype(x). `but_constants`: with one that is not constexpr.
+  /// Returns true for a type that mentions a local variable, such as decltype(x). With `but_constants`, constexpr
+  /// variables do not count.
   static bool names_variable(clang::QualType type, bool but_constants = false);
-  /// `name` declared with a type: "uint32_t name[4]". It stands where no local variable is known.
+  /// Returns a declaration of `name` with a type, such as "uint32_t name[4]", for a place where no local variable is
+  /// visible.
   std::string declare(clang::QualType type, const std::string& name) const;
-  /// The address of a local variable leaves some expression of the function.
+  /// Returns true if the address of a local variable leaves an expression of the function.
   bool escapes(const clang::VarDecl* variable, const clang::FunctionDecl* function);
   const clang::ParentMap& parents(const clang::FunctionDecl* function);
   std::string file_and_line(clang::SourceLocation where) const;

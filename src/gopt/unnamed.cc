@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Objects without a name that live as long as a block: each item has its own one. In C they are compound literals,
-// which are given a name here. In C++ they are temporaries whose life is lengthened: but for the one that a reference
-// is bound to, which is kept as a variable, they are refused, and so are those that would have to outlive an argument.
+// Handles unnamed objects that live as long as a block; each item has its own. In C they are compound literals, which
+// get a name here. In C++ they are temporaries with an extended lifetime. A temporary bound to a reference is stored as
+// a variable; all others are refused. Temporaries that would have to outlive an argument are refused too.
 #include "clang/AST/ExprCXX.h"
 #include "function.h"
 
@@ -18,7 +18,7 @@ bool is_unevaluated(const clang::Stmt* part) {
   return llvm::isa<clang::UnaryExprOrTypeTraitExpr, clang::CXXTypeidExpr, clang::CXXNoexceptExpr>(part);
 }
 
-/// The first object whose life an initialiser lengthens in `part`.
+/// Returns the first object in `part` whose lifetime an initialiser extends.
 const clang::Expr* find_lengthened(const clang::Stmt* part) {
   if (part == nullptr || is_unevaluated(part) || llvm::isa<clang::LambdaExpr>(part)) return nullptr;
   const auto* made = llvm::dyn_cast<clang::MaterializeTemporaryExpr>(part);
@@ -37,7 +37,7 @@ bool is_initializer_list(clang::QualType type) {
   return made_from != nullptr && made_from->getName() == "initializer_list" && made_from->isInStdNamespace();
 }
 
-/// In a template, an expression of a type that is not known may be a temporary.
+/// Returns true if an expression of a template, whose type is not known, may be a temporary.
 bool may_be_temporary(const clang::Expr* expression) {
   expression = expression->IgnoreParens();
   if (const auto* list = llvm::dyn_cast<clang::InitListExpr>(expression)) {
@@ -67,7 +67,7 @@ bool Function::may_point(clang::QualType type) const {
          llvm::any_of(record->fields(), [this](const auto* field) { return may_point(field->getType()); });
 }
 
-/// The statement that the life of a compound literal ends with, if items switch in it while the literal lives.
+/// Returns the statement that ends the lifetime of a compound literal, if items switch during that lifetime.
 const clang::Stmt* Function::lifetime_across_switches(const clang::CompoundLiteralExpr* literal) {
   const clang::ParentMap& parents = unit_.parents(frame_->function);
   const clang::Stmt* child = literal;
@@ -98,7 +98,7 @@ const clang::Stmt* Function::lifetime_across_switches(const clang::CompoundLiter
   return nullptr;
 }
 
-/// Gives the compound literals in an expression a name, where items switch while they live.
+/// Names the compound literals of an expression whose lifetime contains switches.
 void Function::keep_literals(const clang::Stmt* part) {
   if (part == nullptr || unit_.is_cxx() || !in_loop() || is_unevaluated(part)) return;
   const auto* expression = llvm::dyn_cast<clang::Expr>(part);
@@ -132,7 +132,7 @@ void Function::keep_literals(const clang::Stmt* part) {
   frame_->text.insert_after(range.end - 1, ", sizeof " + variable.name + "))");
 }
 
-/// What was given a name in this statement and lives as long is saved by the switches in between.
+/// Makes switches save the named literals whose lifetime ends with this statement.
 void Function::end_lifetimes(const clang::Stmt* statement) {
   while (!unnamed_.empty() && unnamed_.back().lives == statement) {
     for (size_t i = unnamed_.back().first_switch; i < switches_.size(); ++i) {
@@ -142,7 +142,7 @@ void Function::end_lifetimes(const clang::Stmt* statement) {
   }
 }
 
-/// Refuses what an initialiser makes and what has no name, where it lives on with the variable.
+/// Refuses unnamed objects of an initialiser that live on with the variable.
 bool Function::check_temporaries(const clang::VarDecl* declaration) {
   const clang::Expr* init = without_cleanups(declaration->getInit());
   if (init == nullptr) return true;
@@ -162,8 +162,8 @@ bool Function::check_temporaries(const clang::VarDecl* declaration) {
   return false;
 }
 
-/// The first temporary in `part` that would have to outlive it: one that `points` says may be pointed to by what `part`
-/// comes to, or one with a destructor.
+/// Returns the first temporary in `part` that would have to outlive it. A temporary with a destructor counts, and so
+/// does one that the value of `part` may point to. `points` says if the value may point to temporaries.
 const clang::Expr* Function::find_outliving(const clang::Stmt* part, bool points) const {
   if (part == nullptr || is_unevaluated(part) || llvm::isa<clang::LambdaExpr>(part)) return nullptr;
   if (const auto* expression = llvm::dyn_cast<clang::Expr>(part)) {
@@ -180,7 +180,7 @@ const clang::Expr* Function::find_outliving(const clang::Stmt* part, bool points
   return nullptr;
 }
 
-/// An argument of a call that is expanded is evaluated before the call, and its temporaries end there.
+/// Checks an argument of an expanded call, which is evaluated before the call and whose temporaries end there.
 void Function::check_argument(const clang::Expr* argument, clang::QualType type) {
   if (!unit_.is_cxx()) return check_rvalue_array(argument);
   const clang::Expr* value = without_cleanups(argument);
@@ -193,7 +193,7 @@ void Function::check_argument(const clang::Expr* argument, clang::QualType type)
                "does; make it a variable");
 }
 
-/// In C an array in what a function returns lives as long as the expression.
+/// Checks a C array inside a function's result, which lives as long as the expression.
 void Function::check_rvalue_array(const clang::Stmt* part) {
   if (part == nullptr || is_unevaluated(part)) return;
   const auto* cast = llvm::dyn_cast<clang::ImplicitCastExpr>(part);

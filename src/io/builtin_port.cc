@@ -11,8 +11,9 @@
 namespace penumbra::io {
 namespace {
 
-constexpr std::size_t kSynthBytes = 64U << 20;     ///< of synthetic frames, which are then begun anew
-constexpr std::uint64_t kNanosecondsApart = 1000;  ///< their timestamps
+/// Bytes of synthetic frames that are kept in memory; then the frames repeat.
+constexpr std::size_t kSynthBytes = 64U << 20;
+constexpr std::uint64_t kNanosecondsApart = 1000;  ///< Nanoseconds between the timestamps of synthetic frames.
 
 Frames synthesise(const control::SynthSource& source, MacAddress destination) {
   const Traffic traffic(source, TrafficMix{.odd_share = 0, .destination = destination});

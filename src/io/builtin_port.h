@@ -12,14 +12,15 @@
 
 namespace penumbra::io {
 
-/// A port without a device: packets come out of memory (or never) and end in a capture or in a count.
+/// A port without a device. The port receives packets from memory, or none, and sends packets to a capture or a
+/// counter.
 class BuiltinPort final : public Port {
  public:
-  /// Reads the source whole. Throws InputError or std::runtime_error. Touches no file but for reading.
+  /// Reads the whole source into memory. Throws InputError or std::runtime_error. Only reads files.
   BuiltinPort(const control::PortConfig& config, std::uint16_t workers);
 
   std::uint32_t largest_frame() const { return replay_.largest_frame(); }
-  /// Makes the port complete: creates the sink's file. Throws std::system_error.
+  /// Completes the port: creates the sink's file. Throws std::system_error.
   void open(const PacketPool& pool);
 
   const PortInfo& info() const override { return info_; }

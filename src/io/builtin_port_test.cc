@@ -33,7 +33,7 @@ std::vector<Record> synthetic_records(std::size_t count, std::uint16_t frame_byt
   return records;
 }
 
-/// Sends everything that the port receives out of it again, each queue by its own worker.
+/// Sends everything that the port receives out of the same port. Each queue has its own worker.
 void reflect(Port& port) {
   port.start();
   for (std::uint16_t queue = 0; queue < port.rx_queues(); ++queue) {
@@ -62,7 +62,7 @@ TEST_F(BuiltinPortTest, GivesACaptureBackByteForByte) {
   std::vector<Record> records = synthetic_records(300);
   records.push_back({5, {}});
   records.push_back({1'000'000'000, Bytes(1, 7)});
-  records.push_back({4'294'967'295'999'999'999, Bytes(65535, 8)});  // the last moment and the largest frame there is
+  records.push_back({4'294'967'295'999'999'999, Bytes(65535, 8)});  // The latest time and the largest frame.
   records.push_back({6, Bytes(65535 - 128, 9)});
   const Bytes in = pcap_file(records);
   write_file(folder_ / "in.pcap", in);
@@ -121,7 +121,7 @@ TEST_F(BuiltinPortTest, RepeatsACaptureUntilDrained) {
 
 TEST_F(BuiltinPortTest, RepeatsACaptureInAllItsQueuesTogether) {
   std::vector<Record> records = synthetic_records(10);
-  records.push_back({1, Bytes(9, 7)});  // a runt
+  records.push_back({1, Bytes(9, 7)});  // A runt.
   write_file(folder_ / "in.pcap", pcap_file(records));
   const auto port = open_one(port_config("pcap:" + (folder_ / "in.pcap").string() + ",loop"), 2);
   port->start();
@@ -133,7 +133,7 @@ TEST_F(BuiltinPortTest, RepeatsACaptureInAllItsQueuesTogether) {
     rte_pktmbuf_free_bulk(packets.data(), count);
     return count;
   };
-  // A queue alone comes to its bound, and both together go on.
+  // A single queue stops at its bound; both queues together go on.
   constexpr std::size_t kBound = 100'000;
   for (std::uint16_t queue = 0; queue < 2; ++queue) {
     std::size_t alone = 0;
@@ -158,7 +158,8 @@ TEST_F(BuiltinPortTest, RepeatsACaptureInAllItsQueuesTogether) {
   }
 }
 
-// More than one round of the frames kept in memory (64 MiB), so that the rest after whole rounds is dealt out too.
+// Uses more than one round of the frames kept in memory (64 MiB), so that the remainder after whole rounds is
+// distributed too.
 TEST_F(BuiltinPortTest, CountsExactlyOverAllQueues) {
   for (const std::string count : {"1", "2", "1000", "10007"}) {
     for (const std::uint16_t workers : {1, 2, 5}) {
@@ -241,7 +242,7 @@ TEST_F(BuiltinPortTest, WorkersShareASinkInWholeRecords) {
   std::vector<bool> seen(records.size());
   std::map<std::string, std::uint64_t> last_of_flow;
   for (const Record& record : records) {
-    const std::uint64_t index = record.nanoseconds / 1000;  // as synthesised
+    const std::uint64_t index = record.nanoseconds / 1000;  // The index that was used to synthesise the frame.
     ASSERT_LT(index, seen.size());
     EXPECT_FALSE(seen[index]);
     seen[index] = true;
@@ -259,7 +260,7 @@ TEST_F(BuiltinPortTest, OwnsUpToWhatAFullDiskDidNotTake) {
   constexpr std::size_t kFrames = 3000;
   const auto out = folder_ / "out.pcap";
   const auto port = open_one(port_config("synth:size=1514,count=" + std::to_string(kFrames), out.string()));
-  // As if the disk ended in the middle of the second buffer.
+  // Simulates a disk that is full in the middle of the second buffer.
   struct rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   constexpr std::size_t kRecord = 16 + 1514;
@@ -277,7 +278,7 @@ TEST_F(BuiltinPortTest, OwnsUpToWhatAFullDiskDidNotTake) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   const Loss lost = port->tx_queue(0).unwritten();
   const std::size_t whole = (1'500'000 - 24) / kRecord;
-  EXPECT_EQ(std::filesystem::file_size(out), 24 + whole * kRecord);  // no record is cut
+  EXPECT_EQ(std::filesystem::file_size(out), 24 + whole * kRecord);  // No record is cut.
   EXPECT_EQ(load_capture(out).entries.size(), whole);
   EXPECT_EQ(lost.packets, kFrames - whole);
   EXPECT_EQ(lost.bytes, lost.packets * 1514);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as a capture file: loaded or refused, never worse.
+// Loads arbitrary bytes as a capture file. load_capture() must load or refuse them.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -16,11 +16,11 @@ namespace {
 
 // The layout of pcap files: draft-ietf-opsawg-pcap. Numbers are in the writing machine's byte order.
 struct FileHeader {
-  std::uint32_t magic = 0xA1B23C4D;  ///< timestamps in nanoseconds
+  std::uint32_t magic = 0xA1B23C4D;  ///< Timestamps in nanoseconds.
   std::uint16_t major = 2, minor = 4;
   std::uint32_t reserved[2] = {0, 0};
   std::uint32_t longest_frame = 262144;
-  std::uint32_t link_type = 1;  ///< Ethernet
+  std::uint32_t link_type = 1;  ///< Ethernet.
 };
 
 CaptureRecord header_at(const std::uint8_t* bytes) {
@@ -29,7 +29,7 @@ CaptureRecord header_at(const std::uint8_t* bytes) {
   return header;
 }
 
-/// How many bytes of these records are of whole records if only the first `written` bytes count.
+/// Returns the size in bytes of the whole records within the first `written` bytes.
 std::size_t whole_bytes(std::span<const std::uint8_t> records, std::size_t written) {
   std::size_t whole = 0;
   while (whole < written) {
@@ -51,7 +51,7 @@ CaptureFile::CaptureFile(const std::filesystem::path& path) : path_(path) {
   struct stat status{};
   is_regular_ = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
   try {
-    if (!is_regular_) begin();  // and whether it can be written to is seen at once
+    if (!is_regular_) begin();  // Detects immediately if the file cannot be written.
   } catch (...) {
     ::close(descriptor_);
     throw;
@@ -82,7 +82,8 @@ std::size_t CaptureFile::append(std::span<const std::uint8_t> records) noexcept 
   return whole;
 }
 
-/// A regular file takes all of it or has failed; the second turn of the loop then asks for the reason.
+/// Writes all bytes to a regular file unless an error occurs. After a partial write, the next iteration finds the
+/// reason.
 std::size_t CaptureFile::write(std::span<const std::uint8_t> bytes) noexcept {
   std::size_t written = 0;
   while (written < bytes.size() && error() == 0) {
@@ -96,11 +97,11 @@ std::size_t CaptureFile::write(std::span<const std::uint8_t> bytes) noexcept {
   return written;
 }
 
-/// From the file's end; what went into a pipe is gone.
+/// Removes the last `bytes` bytes of a regular file. Bytes in a pipe cannot be removed.
 void CaptureFile::take_off(std::size_t bytes) const noexcept {
   struct stat status{};
   if (!is_regular_ || ::fstat(descriptor_, &status) != 0) return;
-  // Should this fail, the file ends in a cut record: nothing more can be done, and its readers say so.
+  // If this fails, the file ends in a cut record, which its readers report.
   [[maybe_unused]] const int failure = ::ftruncate(descriptor_, status.st_size - static_cast<off_t>(bytes));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Captures written by any number of threads at once: pcap with nanosecond timestamps, Ethernet.
+// Writes captures from several threads: pcap with nanosecond timestamps, Ethernet.
 #pragma once
 
 #include <atomic>
@@ -16,14 +16,15 @@
 
 namespace penumbra::io {
 
-/// What stands before a frame in a capture, in the writing machine's byte order (draft-ietf-opsawg-pcap).
+/// The header of a frame in a capture, in the writing machine's byte order (draft-ietf-opsawg-pcap).
 struct CaptureRecord {
   std::uint32_t seconds;
   std::uint32_t nanoseconds;
   std::uint32_t captured_bytes;
   std::uint32_t wire_bytes;
 
-  /// Of a frame of `wire_bytes`, `captured_bytes` of which follow, received `nanoseconds` after 1970-01-01.
+  /// Returns the header of a frame of `wire_bytes` bytes, received `nanoseconds` after 1970-01-01. The first
+  /// `captured_bytes` bytes of the frame follow the header.
   static CaptureRecord of(std::uint64_t nanoseconds, std::size_t captured_bytes, std::size_t wire_bytes) {
     constexpr std::uint64_t kSecond = 1'000'000'000;
     return {static_cast<std::uint32_t>(nanoseconds / kSecond), static_cast<std::uint32_t>(nanoseconds % kSecond),
@@ -31,26 +32,25 @@ struct CaptureRecord {
   }
 };
 
-/// A capture file. Writers append to it in large pieces of whole records, one at a time, as the kernel would have it
-/// anyway. It ends with a whole record, also when the disk is full: of a piece that was taken in part, what is cut is
-/// taken off again. Not so if the process is killed (SIGKILL) or the machine fails within a piece: then the last record
-/// may be cut, and what was buffered is missing.
+/// A capture file. Writers append large groups of whole records, one writer at a time. The file ends with a whole
+/// record, even if the disk is full: a cut record is removed again. If the process is killed (SIGKILL) or the machine
+/// fails during a write, the last record may be cut. Buffered records are then missing.
 class CaptureFile {
  public:
-  /// Opens the file, or makes it; what is in a regular one stays until begin(), any other is begun at once. Throws
+  /// Opens or creates the file. A regular file keeps its content until begin(); other files begin immediately. Throws
   /// std::system_error.
   explicit CaptureFile(const std::filesystem::path& path);
   CaptureFile(const CaptureFile&) = delete;
   CaptureFile& operator=(const CaptureFile&) = delete;
-  /// A file that was made and never begun goes again.
+  /// Deletes the file if this object created it and never began it.
   ~CaptureFile();
 
-  /// Empties it and writes its header; before anything is appended. Throws std::system_error.
+  /// Empties the file and writes its header. Call before append(). Throws std::system_error.
   void begin();
-  /// Appends records in one go. Returns how many bytes of whole records were written: fewer after an error, and then
-  /// none any more. Any thread.
+  /// Appends records in one step. Returns the size in bytes of the whole records written: fewer after an error, and 0
+  /// in later calls. Any thread.
   std::size_t append(std::span<const std::uint8_t> records) noexcept;
-  /// The errno of the first error, or 0. Any thread.
+  /// Returns the errno of the first error, or 0. Any thread.
   int error() const noexcept { return error_.load(std::memory_order_relaxed); }
   const std::filesystem::path& path() const { return path_; }
 
@@ -59,24 +59,25 @@ class CaptureFile {
   void take_off(std::size_t bytes) const noexcept;
 
   std::filesystem::path path_;
-  bool is_ours_ = false;     ///< it was not there before
-  bool is_regular_ = false;  ///< and no pipe or device
+  bool is_ours_ = false;     ///< True if this object created the file.
+  bool is_regular_ = false;  ///< False for a pipe or a device.
   bool begun_ = false;
-  std::mutex mutex_;  ///< held while something is appended
+  std::mutex mutex_;  ///< Held while records are appended.
   int descriptor_ = -1;
   std::atomic<int> error_{0};
 };
 
-/// One thread's way into a capture file. The file outlives it.
+/// One thread's buffer for a capture file, which must outlive the buffer.
 class CaptureWriter {
  public:
   explicit CaptureWriter(CaptureFile& file);
 
-  /// Adds a frame of at most 65535 bytes, received `nanoseconds` after 1970-01-01. If the file has failed it is lost.
+  /// Adds a frame of at most 65535 bytes, received `nanoseconds` after 1970-01-01. Counts the frame as lost if the file
+  /// has failed.
   void add(std::uint64_t nanoseconds, std::span<const std::uint8_t> frame) noexcept;
-  /// Writes out what is buffered.
+  /// Writes the buffer to the file.
   void flush() noexcept;
-  /// What was added and is not in the file because that has failed. Any thread; final after flush().
+  /// Returns the added frames that are missing in the file because of a write error. Any thread; final after flush().
   Loss lost() const noexcept;
 
  private:

@@ -19,15 +19,15 @@ constexpr unsigned kMostOptions = 4;
 constexpr std::uint16_t kIpv4 = 0x0800, kIpv6 = 0x86DD, kVlan = 0x8100, kServiceVlan = 0x88A8;
 constexpr std::uint8_t kTcp = 6, kUdp = 17, kHopByHop = 0, kDestinationOptions = 60;
 
-/// The transport's part of a frame, and what the pseudo header takes from the network's.
+/// The transport segment of a frame, and the network header's fields of the pseudo header.
 struct Segment {
   std::span<std::uint8_t> bytes;
-  std::span<const std::uint8_t> addresses;  ///< source and destination
+  std::span<const std::uint8_t> addresses;  ///< Source and destination.
   std::uint8_t protocol = 0;
 };
 
-/// The ones' complement sum in the machine's byte order, in which it is as good as in any (RFC 1071, section 2 B), not
-/// yet folded; an odd byte is followed by 0.
+/// Returns the ones' complement sum, not yet folded, in the machine's byte order. The byte order does not change the
+/// checksum (RFC 1071, section 2 B). An odd last byte is padded with 0.
 std::uint64_t sum_of(std::span<const std::uint8_t> bytes) {
   std::uint64_t sum = 0;
   std::size_t at = 0;
@@ -40,7 +40,7 @@ std::uint64_t sum_of(std::span<const std::uint8_t> bytes) {
   return sum + rest;
 }
 
-/// 0 only of 0.
+/// Folds a sum to 16 bits. Returns 0 only for 0.
 std::uint16_t folded(std::uint64_t sum) {
   while (sum > 0xFFFF) sum = (sum & 0xFFFF) + (sum >> 16);
   return static_cast<std::uint16_t>(sum);
@@ -49,7 +49,8 @@ std::uint16_t folded(std::uint64_t sum) {
 std::optional<Segment> segment_of_ipv4(std::span<std::uint8_t> packet) {
   if (packet.size() < kIpv4Bytes || packet[0] >> 4 != 4) return std::nullopt;
   const std::size_t header = (packet[0] & 0xFU) * std::size_t{4}, total = load_be16(&packet[2]);
-  const bool fragment = (load_be16(&packet[6]) & 0x3FFF) != 0;  // more to come, or not the first
+  // More fragments follow, or this is not the first fragment.
+  const bool fragment = (load_be16(&packet[6]) & 0x3FFF) != 0;
   if (fragment || header < kIpv4Bytes || total < header || total > packet.size()) return std::nullopt;
   return Segment{packet.subspan(header, total - header), packet.subspan(12, 8), packet[9]};
 }
@@ -93,12 +94,13 @@ bool complete_checksum(std::span<std::uint8_t> frame) noexcept {
   std::memcpy(&field, &segment->bytes[field_at], sizeof field);
   const auto length = static_cast<std::uint16_t>(segment->bytes.size());
   const std::uint64_t pseudo_header = sum_of(segment->addresses) + htons(segment->protocol) + htons(length);
-  // A folded sum is never 0, so this leaves UDP without a checksum alone.
+  // A folded sum is never 0, so UDP without a checksum is left alone.
   if (field != folded(pseudo_header)) return false;
-  const std::uint64_t sum = sum_of(segment->bytes);  // with the pseudo header's, which stands in the field
+  // The sum includes the pseudo header, because the field holds the pseudo header's sum.
+  const std::uint64_t sum = sum_of(segment->bytes);
   if (folded(sum + pseudo_header) == 0xFFFF) return false;
   const auto checksum = static_cast<std::uint16_t>(~folded(sum));
-  field = checksum == 0 ? 0xFFFF : checksum;  // RFC 768: 0 would say that there is none
+  field = checksum == 0 ? 0xFFFF : checksum;  // RFC 768: 0 would mean that there is no checksum.
   std::memcpy(&segment->bytes[field_at], &field, sizeof field);
   return true;
 }

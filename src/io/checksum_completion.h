@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TCP and UDP checksums that a Linux host left to its network card. Over a veth pair or a bridge there is no card: the
-// packet arrives with the sum of the pseudo header where the checksum belongs (the kernel's CHECKSUM_PARTIAL), and
-// whoever sends it on to a real link has to complete it.
+// Completes TCP and UDP checksums that a Linux host left to its network card. A veth pair or a bridge has no card: the
+// packet arrives with the pseudo header's sum in the checksum field (the kernel's CHECKSUM_PARTIAL). The sender to a
+// real link must complete the checksum.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace penumbra::io {
 
-/// Completes the checksum of an Ethernet frame with up to two VLAN tags that carries TCP or UDP over IPv4, or over IPv6
-/// with hop-by-hop and destination options at most (RFC 9293, 768, 8200), if its field holds what CHECKSUM_PARTIAL
-/// leaves there and is not right as it stands. Nothing else is touched: not UDP without a checksum, fragments, or
-/// packets longer than the frame. Whether it did.
+/// Completes the TCP or UDP checksum of an Ethernet frame with up to two VLAN tags (RFC 9293, 768, 8200). IPv6 packets
+/// may have no other extension headers than hop-by-hop and destination options. Changes the field only if it holds a
+/// CHECKSUM_PARTIAL value that is not the right checksum. Leaves UDP without a checksum, fragments and packets longer
+/// than the frame unchanged. Returns true if the checksum was completed.
 bool complete_checksum(std::span<std::uint8_t> frame) noexcept;
 
 }  // namespace penumbra::io

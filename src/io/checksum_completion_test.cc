@@ -14,12 +14,12 @@ using Bytes = std::vector<std::uint8_t>;
 enum class Kind { tcp4, udp4, tcp6, udp6 };
 constexpr std::array kKinds{Kind::tcp4, Kind::udp4, Kind::tcp6, Kind::udp6};
 
-/// A frame and where its parts begin.
+/// A frame and the offsets of its parts.
 struct Made {
   Bytes frame;
   std::size_t addresses = 0, address_bytes = 0;
   std::size_t segment = 0, segment_bytes = 0;
-  std::size_t field = 0;  ///< the checksum's
+  std::size_t field = 0;  ///< Offset of the checksum field.
   std::uint8_t protocol = 0;
 };
 
@@ -31,7 +31,8 @@ std::uint32_t get16(const Bytes& bytes, std::size_t at) {
   return static_cast<std::uint32_t>(bytes[at] << 8 | bytes[at + 1]);
 }
 
-/// Random bytes under right headers. IPv6 gets hop-by-hop options of 8 bytes if `options`, IPv4 4 bytes of them.
+/// Returns a frame of random bytes under valid headers. With `options`, IPv6 gets 8 bytes of hop-by-hop options and
+/// IPv4 gets 4 bytes of options.
 Made make(std::mt19937& random, Kind kind, unsigned vlans, bool options, std::size_t payload, std::size_t trailer) {
   const bool ipv6 = kind == Kind::tcp6 || kind == Kind::udp6, tcp = kind == Kind::tcp4 || kind == Kind::tcp6;
   const std::size_t ip = 14 + 4 * std::size_t{vlans}, header = ipv6 ? 40 + 8 * options : 20 + 4 * options;
@@ -61,7 +62,7 @@ Made make(std::mt19937& random, Kind kind, unsigned vlans, bool options, std::si
   return made;
 }
 
-/// The oracle: 16-bit words in network order, one by one, each carry at once.
+/// The reference: adds 16-bit words in network order and folds each carry immediately.
 std::uint32_t add_words(std::uint32_t sum, const Bytes& bytes, std::size_t from, std::size_t count) {
   for (std::size_t i = 0; i < count; i += 2) {
     sum += i + 1 < count ? get16(bytes, from + i) : static_cast<std::uint32_t>(bytes[from + i] << 8);
@@ -75,13 +76,13 @@ std::uint32_t pseudo_header(const Made& made) {
   while (sum > 0xFFFF) sum -= 0xFFFF;
   return sum;
 }
-/// What belongs into the field, but for the rule about 0.
+/// Returns the right checksum, without the rule for 0.
 std::uint32_t checksum(Made made) {
   put16(made.frame, made.field, 0);
   return 0xFFFF - add_words(pseudo_header(made), made.frame, made.segment, made.segment_bytes);
 }
 
-/// Every kind of frame, many times.
+/// Calls `check` for every kind of frame, many times.
 template <class Check>
 void for_frames(const Check& check) {
   std::mt19937 random(7);
@@ -119,11 +120,11 @@ TEST(ChecksumCompletion, LeavesRightAndWrongOnesAlone) {
   });
 }
 
-/// A right checksum may happen to be the pseudo header's sum: it stays.
+/// A right checksum that equals the pseudo header's sum stays unchanged.
 TEST(ChecksumCompletion, LeavesARightOneThatLooksPartial) {
   for_frames([](Made made, std::mt19937& /*random*/) {
     if (made.segment_bytes < 30) return;
-    // Two payload bytes, at an even place, are chosen so that it comes out so.
+    // Two payload bytes at an even offset are chosen to make both equal.
     const std::size_t chosen = made.segment + 28;
     put16(made.frame, chosen, 0);
     put16(made.frame, made.field, 0);
@@ -138,7 +139,7 @@ TEST(ChecksumCompletion, LeavesARightOneThatLooksPartial) {
   });
 }
 
-/// RFC 768: a sum of 0 is sent as all ones.
+/// RFC 768: a checksum of 0 is sent as all ones.
 TEST(ChecksumCompletion, SendsZeroAsAllOnes) {
   int seen = 0;
   for_frames([&seen](Made made, std::mt19937& /*random*/) {
@@ -172,8 +173,8 @@ TEST(ChecksumCompletion, LeavesFragmentsAlone) {
   });
 }
 
-/// Cut anywhere, or any byte of its headers changed: never past its end (the sanitizers look), never a byte changed but
-/// the checksum's.
+/// Frames are cut at any length, or any header byte is changed. The function must not read past the end (sanitizers
+/// check) and must not change bytes outside the checksum field.
 TEST(ChecksumCompletion, TakesAnyBytes) {
   for_frames([](const Made& made, std::mt19937& random) {
     Made partial = made;

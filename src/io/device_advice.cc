@@ -27,7 +27,7 @@ std::string first_line(const path& file) {
   return line;
 }
 
-/// Those of AF_XDP's capabilities that this process lacks.
+/// Returns the capabilities that AF_XDP needs and this process lacks.
 std::vector<std::string> missing_for_xdp(const path& root) {
   constexpr std::array<std::pair<const char*, unsigned>, 3> kNeeded{
       {{"CAP_NET_ADMIN", CAP_NET_ADMIN}, {"CAP_NET_RAW", CAP_NET_RAW}, {"CAP_BPF", CAP_BPF}}};
@@ -52,7 +52,7 @@ std::string xdp_advice(const path& root) {
       fmt::join(missing, ", "));
 }
 
-/// A PCI address with its domain; empty if it is none.
+/// Returns a PCI address with its domain, or an empty text if `devargs` has no PCI address.
 std::string pci_address(const std::string& devargs) {
   std::string name = devargs.substr(0, devargs.find(','));
   if (name.starts_with("pci:")) name.erase(0, 4);

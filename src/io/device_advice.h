@@ -7,9 +7,9 @@
 
 namespace penumbra::io {
 
-/// What somebody can do when DPDK does not open the device or refuses a queue, in words to append to the error
-/// ("; ..."): rights that AF_XDP needs and this process lacks, a network card that is not there or not free, a bond.
-/// "" if nothing is known. `root` is where /proc and /sys are.
+/// Returns advice for a device that DPDK cannot open or whose queues it refuses, to append to the error ("; ...").
+/// Possible causes: missing rights for AF_XDP, a missing or busy network card, a bond. Returns "" if no cause is known.
+/// `root` is the folder of /proc and /sys.
 std::string device_advice(const std::string& devargs, const std::filesystem::path& root = "/");
 
 }  // namespace penumbra::io

@@ -28,7 +28,7 @@ class DeviceAdvice : public ::testing::Test {
 };
 
 TEST_F(DeviceAdvice, NamesTheRightsThatXdpLacks) {
-  write("proc/self/status", "CapEff:\t0000000000003000");  // CAP_NET_ADMIN, CAP_NET_RAW
+  write("proc/self/status", "CapEff:\t0000000000003000");  // CAP_NET_ADMIN and CAP_NET_RAW.
   EXPECT_THAT(of("net_af_xdp0,iface=eth1"), AllOf(HasSubstr("needs CAP_BPF,"), HasSubstr("setcap")));
   write("proc/self/status", "CapEff:\t0000000000000000");
   EXPECT_THAT(of("net_af_xdp0,iface=eth1"), HasSubstr("needs CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF,"));

@@ -27,9 +27,9 @@ namespace penumbra::io {
 namespace {
 
 constexpr std::uint64_t kMebibyte = 1 << 20;
-/// For what is not packets: devices, rings, RCU.
+/// Memory for devices, rings and RCU.
 constexpr std::uint64_t kReserve = 64 * kMebibyte;
-/// Ordinary memory costs nothing until it is touched, so there may as well be enough of it.
+/// Ordinary memory costs nothing until it is touched, so a large minimum does no harm.
 constexpr std::uint64_t kLeastOrdinary = 1024 * kMebibyte;
 
 bool any_port_is_pci(std::span<const control::PortConfig> ports) {
@@ -39,7 +39,7 @@ bool any_port_is_pci(std::span<const control::PortConfig> ports) {
   });
 }
 
-/// How large frames may turn out: captures have not been read yet.
+/// Returns the largest possible frame of a capture, or 0 if no port reads a capture. Captures have not been read yet.
 std::uint32_t largest_possible_frame(std::span<const control::PortConfig> ports) {
   const bool capture = std::any_of(ports.begin(), ports.end(), [](const control::PortConfig& port) {
     return std::holds_alternative<control::PcapSource>(port.device);
@@ -47,7 +47,7 @@ std::uint32_t largest_possible_frame(std::span<const control::PortConfig> ports)
   return capture ? Frames::kLargest : 0;
 }
 
-/// The cores that this thread may run on, as EAL writes them: those that DPDK can name.
+/// Returns the cores that this thread may run on, in EAL's syntax. Cores that DPDK cannot name are left out.
 std::string core_list(const cpu_set_t& cores) {
   std::vector<int> list;
   for (int core = 0; core < std::min(CPU_SETSIZE, RTE_MAX_LCORE); ++core) {
@@ -56,7 +56,7 @@ std::string core_list(const cpu_set_t& cores) {
   return fmt::format("{}", fmt::join(list, ","));
 }
 
-/// Asks the kernel for transparent huge pages under DPDK's ordinary memory; if it will not, nothing is lost.
+/// Requests transparent huge pages for DPDK's ordinary memory. Returns false if the kernel refuses, which does no harm.
 bool advise_huge_pages() {
   bool taken = false;
   rte_memseg_list_walk(
@@ -78,7 +78,7 @@ std::vector<std::string> arguments_for(std::span<const control::PortConfig> port
                                        std::uint64_t bytes, const cpu_set_t& cores) {
   std::vector<std::string> arguments{"penumbra", "--no-shconf", "--no-telemetry",
                                      fmt::format("--file-prefix=penumbra-{}", getpid()), "--log-level=*:error",
-                                     // The main thread runs where it ran before; it is not tied to one core.
+                                     // The main thread may use all its cores; EAL must not pin it to one core.
                                      fmt::format("--lcores=0@({})", core_list(cores))};
   if (!any_port_is_pci(ports)) {
     arguments.insert(arguments.end(), {"--no-pci", "--iova-mode=va"});
@@ -115,7 +115,7 @@ Environment start(std::span<const control::PortConfig> ports, std::uint16_t work
   }
   // EAL knows only RTE_MAX_LCORE cores; the machine may have more.
   sched_setaffinity(0, sizeof cores, &cores);
-  // EAL makes a folder even though nothing is shared with other processes. It is empty; the one around it goes too
+  // EAL creates an empty folder although no memory is shared with other processes. The parent folder is removed too
   // unless others use it.
   const std::filesystem::path folder = rte_eal_get_runtime_dir();
   std::error_code ignored;
@@ -145,7 +145,7 @@ const Environment& start_eal(std::span<const control::PortConfig> ports, std::ui
 void register_thread() {
   struct Registration {
     Registration() {
-      if (rte_lcore_id() != LCORE_ID_ANY) return;  // DPDK's main thread
+      if (rte_lcore_id() != LCORE_ID_ANY) return;  // DPDK's main thread is registered already.
       const std::lock_guard lock(turn());
       if (rte_thread_register() != 0) {
         throw std::runtime_error(
@@ -159,8 +159,8 @@ void register_thread() {
       const std::lock_guard lock(turn());
       if (mine) rte_thread_unregister();
     }
-    /// A thread takes over an earlier one's number and with it, say, its cache of mbufs. DPDK orders the two by a lock
-    /// of its own, which ThreadSanitizer does not see.
+    /// A new thread may reuse the lcore number and mbuf cache of an earlier thread. DPDK orders both threads by its own
+    /// lock, which ThreadSanitizer does not see.
     static std::mutex& turn() {
       static std::mutex mutex;
       return mutex;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DPDK's environment, with arguments derived from what the machine has and the configuration needs.
+// Starts DPDK's environment (EAL) with arguments derived from the machine and the configuration.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace penumbra::io {
 
-/// What start_eal() found and chose, in words, for the summary of a run.
+/// The choices of start_eal(), for the summary of a run.
 struct Environment {
-  bool huge_pages = false;  ///< packet memory lies in hugetlbfs pages
-  std::string memory;       ///< "2 MiB huge pages, 512 MiB" or "no huge pages (...): 256 MiB of ordinary memory"
-  std::string arguments;    ///< the EAL arguments, joined
+  bool huge_pages = false;  ///< True if packet memory lies in hugetlbfs pages.
+  std::string memory;       ///< "2 MiB huge pages, 512 MiB" or "no huge pages (...): 256 MiB of ordinary memory".
+  std::string arguments;    ///< The EAL arguments, joined.
 };
 
-/// Starts the EAL once in this process; later calls return the first one's findings. Needs neither root nor huge pages;
-/// uses huge pages where they are free and permitted. Probes PCI only if a port names a PCI device. Throws
-/// std::runtime_error with what EAL said.
+/// Starts the EAL once in this process; later calls return the first result. Needs neither root nor huge pages, but
+/// uses huge pages that are free and permitted. Probes PCI only if a port names a PCI device. Throws std::runtime_error
+/// with EAL's message.
 const Environment& start_eal(std::span<const control::PortConfig> ports, std::uint16_t workers);
 
-/// Makes the calling thread known to DPDK (mempool caches, RCU) for as long as it lives. Throws std::runtime_error.
+/// Registers the calling thread with DPDK (mempool caches, RCU) until the thread ends. Throws std::runtime_error.
 void register_thread();
 
 }  // namespace penumbra::io

@@ -32,8 +32,8 @@ TEST(StartEal, FindsItsArgumentsAndLeavesTheProcessAsItWas) {
 TEST(RegisterThread, GivesEachThreadItsNumberAndTakesItBack) {
   start_eal({}, 2);
   register_thread();
-  EXPECT_EQ(rte_lcore_id(), 0U);  // DPDK's main thread keeps its own
-  // Many more than DPDK has numbers for, one after the other.
+  EXPECT_EQ(rte_lcore_id(), 0U);  // DPDK's main thread keeps its number.
+  // Starts more threads, one after another, than DPDK has numbers for.
   for (int i = 0; i < 2 * RTE_MAX_LCORE; ++i) {
     std::thread([] {
       EXPECT_EQ(rte_lcore_id(), LCORE_ID_ANY);
@@ -44,7 +44,8 @@ TEST(RegisterThread, GivesEachThreadItsNumberAndTakesItBack) {
   }
 }
 
-/// A machine with free huge pages of 4 KiB, so that an ordinary folder looks like a hugetlbfs of that page size.
+/// Simulates a machine with free huge pages of 4 KiB, so that an ordinary folder looks like a hugetlbfs of that page
+/// size.
 class FindHugePages : public ::testing::Test {
  protected:
   void offer(const std::string& pages, const std::string& type) {

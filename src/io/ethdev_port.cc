@@ -33,24 +33,24 @@ namespace {
 
 constexpr std::uint64_t kRssTypes = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
 
-/// Whether a Linux interface is up and has a carrier. The drivers of sockets do not look.
+/// Returns true if a Linux interface is up and has a carrier. DPDK's socket drivers do not check that.
 bool is_running(const std::string& interface) {
   const auto answer = ask_interface(interface, SIOCGIFFLAGS);
   return answer && (answer->ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
 }
 
-/// The wanted MTU, or that of the Linux interface if it is smaller: the kernel discards longer frames, and the drivers
-/// of sockets count them as sent.
+/// Returns the smaller of the wanted MTU and the Linux interface's MTU. The kernel discards longer frames, and the
+/// socket drivers count discarded frames as sent.
 std::uint16_t mtu_of(const std::string& interface, std::uint16_t wanted) {
   const auto answer = ask_interface(interface, SIOCGIFMTU);
   return answer && answer->ifr_mtu > 0 && answer->ifr_mtu < wanted ? static_cast<std::uint16_t>(answer->ifr_mtu)
                                                                    : wanted;
 }
 
-/// A packet socket hears what Linux itself sends out of the interface, too, such as the neighbour solicitations with
-/// which it claims the very address that a twin claims: to the router that is nothing that came. What the socket heard
-/// before is in its ring: EthdevPort::forget_what_came_before_start().
-/// (PACKET_IGNORE_OUTGOING would say the same, but does nothing for the members of a fan-out group.)
+/// Installs a filter for outgoing packets. A packet socket also receives packets that Linux sends on the interface.
+/// Among them are neighbour solicitations for the very address that a twin claims. Packets received earlier stay in the
+/// socket's ring: EthdevPort::forget_what_came_before_start(). (PACKET_IGNORE_OUTGOING does nothing for the members of
+/// a fan-out group.)
 void hear_only_what_comes(const std::vector<int>& sockets) {
   std::array<sock_filter, 4> program{{
       BPF_STMT(BPF_LD | BPF_B | BPF_ABS, static_cast<std::uint32_t>(SKF_AD_OFF + SKF_AD_PKTTYPE)),
@@ -62,8 +62,8 @@ void hear_only_what_comes(const std::vector<int>& sockets) {
   for (const int descriptor : sockets) setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
 }
 
-/// Frames that the rings of packet sockets had no room for since the last question: the kernel begins anew after each.
-/// The driver of DPDK 22.11 does not ask.
+/// Returns the number of frames dropped since the last call because a packet socket's ring was full. The kernel resets
+/// its counter on each read. The driver of DPDK 22.11 does not read it.
 std::uint64_t overflowed(const std::vector<int>& sockets) {
   std::uint64_t frames = 0;
   for (const int descriptor : sockets) {
@@ -74,8 +74,8 @@ std::uint64_t overflowed(const std::vector<int>& sockets) {
   return frames;
 }
 
-/// Frames that the receive rings of AF_XDP sockets have had no room for. The driver of DPDK 22.11 counts only those
-/// that the kernel had no buffer for.
+/// Returns the number of frames dropped because an AF_XDP socket's receive ring was full. The driver of DPDK 22.11
+/// counts only frames without a kernel buffer.
 std::uint64_t overflowed_xdp(const std::vector<int>& sockets) {
   std::uint64_t frames = 0;
   for (const int descriptor : sockets) {
@@ -86,7 +86,7 @@ std::uint64_t overflowed_xdp(const std::vector<int>& sockets) {
   return frames;
 }
 
-/// Whether a packet socket or an AF_XDP socket is bound no more, because its interface is gone.
+/// Returns true if a packet socket or AF_XDP socket is no longer bound because its interface is gone.
 bool has_lost_interface(int descriptor) {
   sockaddr_ll bound{};
   socklen_t size = sizeof bound;
@@ -99,7 +99,7 @@ bool has_lost_interface(int descriptor) {
          getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &error_size) == 0 && error == ENETDOWN;
 }
 
-/// Drivers that hand out a frame larger than an mbuf as a chain, though nobody asked for that.
+/// Returns true for drivers that deliver a frame larger than an mbuf as a chain without a request.
 bool may_chain(std::string_view driver) {
   return driver == "net_pcap" || driver == "net_ring" || driver == "net_memif";
 }
@@ -114,8 +114,7 @@ std::string advice_to_start(std::string_view driver) {
              : "";
 }
 
-/// Does something with the device. An error of it then ends with what the driver logged, which alone knows why, and
-/// with what can be done.
+/// Executes an action on the device. Appends the driver's log, which has the cause, and advice to an error.
 template <class Action>
 void explaining(const std::string& devargs, const Action& action) {
   const LogCapture log;
@@ -137,7 +136,7 @@ class EthdevPort::Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
   ~Device() {
-    const LogCapture log;  // what a driver says of a device that it gives up is nobody's concern
+    const LogCapture log;  // Discards messages of a driver about a device that is being removed.
     {
       const XdpUmems::Recording recording(umems_);
       stop();
@@ -145,7 +144,7 @@ class EthdevPort::Device {
     }
     umems_.delete_all();
   }
-  /// Configures the device: what the driver makes for it goes with it.
+  /// Configures the device. Resources that the driver allocates are freed with the device.
   template <class Action>
   void configure(const Action& action) {
     const XdpUmems::Recording recording(umems_);
@@ -210,7 +209,7 @@ EthdevPort::~EthdevPort() {
 void EthdevPort::configure() {
   const std::uint16_t port = device_->port();
   const rte_eth_dev_info& device = device_->info();
-  // A device that says how long a frame may be counts the FCS.
+  // Devices count the FCS in the maximum frame length.
   std::uint32_t largest_mtu = device.max_mtu;
   if (device.max_rx_pktlen > 0) {
     largest_mtu = std::min<std::uint32_t>(largest_mtu, device.max_rx_pktlen - RTE_ETHER_HDR_LEN - RTE_ETHER_CRC_LEN);
@@ -241,7 +240,7 @@ void EthdevPort::configure() {
   }
 }
 
-/// Takes the device's MAC address, or gives it the configured one.
+/// Reads the device's MAC address, or sets the configured address.
 void EthdevPort::settle_mac() {
   const std::uint16_t port = device_->port();
   rte_ether_addr address{};
@@ -253,7 +252,7 @@ void EthdevPort::settle_mac() {
   for (int i = 0; i < RTE_ETHER_ADDR_LEN; ++i) {
     address.addr_bytes[i] = static_cast<std::uint8_t>(info_.mac.value >> (8 * (RTE_ETHER_ADDR_LEN - 1 - i)));
   }
-  // A device that cannot take it must let all frames in instead; the functions check the address anyway.
+  // A device that refuses the address must accept all frames instead; the functions check the address anyway.
   if (rte_eth_dev_default_mac_addr_set(port, &address) != 0) rte_eth_promiscuous_enable(port);
 }
 
@@ -299,10 +298,10 @@ RxQueue& EthdevPort::rx_queue(std::uint16_t queue) {
 void EthdevPort::start() {
   const std::uint16_t port = device_->port();
   try {
-    // A device that knows no such mode filters nothing.
+    // A device without promiscuous mode filters nothing.
     const int promiscuous = info_.promiscuous ? rte_eth_promiscuous_enable(port) : 0;
     if (promiscuous != -ENOTSUP) check(promiscuous, "promiscuous mode");
-    rte_eth_allmulticast_enable(port);  // for what is punted; likewise
+    rte_eth_allmulticast_enable(port);  // For punted packets; devices without the mode filter nothing.
     explaining(devargs_, [this] { start_device(); });
   } catch (const std::runtime_error& error) {
     throw InputError(location_, fmt::format("port '{}': {}{}", info_.name, error.what(),
@@ -310,8 +309,8 @@ void EthdevPort::start() {
   }
 }
 
-/// Frees what a packet socket heard since it was opened, also what Linux itself sent until that was kept off. No ring
-/// of a usual size holds more; where more comes all the while, the oldest are gone.
+/// Frees the frames that a packet socket received since it was opened, including frames that Linux sent before the
+/// filter was installed. The bound exceeds any usual ring. Under constant traffic the oldest frames are freed.
 void EthdevPort::forget_what_came_before_start() {
   constexpr std::uint32_t kMost = 65'536;
   std::array<rte_mbuf*, 64> frames{};
@@ -322,7 +321,7 @@ void EthdevPort::forget_what_came_before_start() {
   }
 }
 
-/// A device may be bound to something that gives it no interrupts (uio): then it does without.
+/// Starts the device. A device bound to a driver without interrupts (uio) is started without interrupts.
 void EthdevPort::start_device() {
   try {
     device_->start();
@@ -364,7 +363,7 @@ std::vector<DeviceLoss> EthdevPort::device_losses() const {
 bool EthdevPort::link_up() const noexcept {
   if (!interface_.empty()) return is_running(interface_);
   rte_eth_link link{};
-  // A driver that does not know is no reason to keep the host from using its twin.
+  // A driver that does not know the link state must not keep the host from using the twin.
   return rte_eth_link_get_nowait(device_->port(), &link) != 0 || link.link_status == RTE_ETH_LINK_UP;
 }
 
@@ -376,7 +375,7 @@ std::string EthdevPort::why_down() const {
   return fmt::format("{} has no carrier; check its cable or its peer", interface_);
 }
 
-/// An interface that leaves and comes back at once may have its number again: its sockets know.
+/// An interface that is deleted and created again may get the same index, so the sockets are checked too.
 bool EthdevPort::is_lost() const noexcept {
   if (interface_.empty() || is_lost_) return is_lost_;
   is_lost_ = if_nametoindex(interface_.c_str()) != interface_index_;

@@ -17,8 +17,8 @@
 
 namespace penumbra::io {
 
-/// A DPDK ethdev of any driver, with as many receive queues as asked for: the device's own where it spreads packets by
-/// flow, else those of a software hash. Workers without a transmit queue of their own share one.
+/// A DPDK ethdev of any driver, with the configured number of receive queues. If the device does not spread packets by
+/// flow, a software hash fills the queues. Workers without a transmit queue of their own share one.
 class EthdevPort final : public Port {
  public:
   /// Creates and configures the device. Throws std::runtime_error.
@@ -54,27 +54,28 @@ class EthdevPort final : public Port {
   control::PortConfig config_;
   std::uint16_t workers_;
   PortInfo info_;
-  std::string interface_;              ///< of af_packet and af_xdp
-  std::optional<InterfaceLock> lock_;  ///< on `interface_`
-  unsigned interface_index_ = 0;       ///< when it was opened
+  std::string interface_;              ///< Linux interface of af_packet and af_xdp.
+  std::optional<InterfaceLock> lock_;  ///< Lock on `interface_`.
+  unsigned interface_index_ = 0;       ///< Index of the interface when it was opened.
   mutable std::atomic<bool> is_lost_{false};
-  bool completes_ = false;        ///< checksums
-  bool hears_itself_ = false;     ///< af_packet: what Linux sends out of the interface, until that is kept off
-  std::optional<VethPeer> peer_;  ///< of af_packet: af_xdp attaches a program of its own
-  std::optional<ReceiveOffloads> offloads_;  ///< of af_packet
+  bool completes_ = false;  ///< True if the port completes checksums.
+  /// af_packet: true if the socket receives packets that Linux sends, until the filter is installed.
+  bool hears_itself_ = false;
+  std::optional<VethPeer> peer_;             ///< Set for af_packet; af_xdp attaches its own program.
+  std::optional<ReceiveOffloads> offloads_;  ///< Set for af_packet.
   std::string devargs_;
   SourceLocation location_;
-  PacketPool pool_;  ///< before the device, which gives its packets back when it is closed
+  PacketPool pool_;  ///< Declared before the device, which returns its packets when it is closed.
   std::unique_ptr<Device> device_;
   std::uint16_t queues_;
   QueuePlan plan_;
-  bool interrupts_ = true;                            ///< the device is asked for RX interrupts
-  std::vector<std::vector<int>> sockets_;             ///< the driver's, by RX queue of the device
-  mutable std::atomic<std::uint64_t> overflowed_{0};  ///< frames that their rings had no room for
+  bool interrupts_ = true;                            ///< True if RX interrupts are requested from the device.
+  std::vector<std::vector<int>> sockets_;             ///< The driver's sockets, by RX queue of the device.
+  mutable std::atomic<std::uint64_t> overflowed_{0};  ///< Frames dropped because the rings of `sockets_` were full.
   std::vector<std::unique_ptr<SharedTx>> shared_tx_;
   std::vector<std::unique_ptr<TxQueue>> tx_queues_;
-  std::vector<EthdevRxQueue*> polled_;               ///< all that poll the device, wherever they are owned
-  std::vector<std::unique_ptr<RxQueue>> rx_queues_;  ///< without software RSS
+  std::vector<EthdevRxQueue*> polled_;               ///< All queues that poll the device, whoever owns them.
+  std::vector<std::unique_ptr<RxQueue>> rx_queues_;  ///< Queues of a port without software RSS.
   std::unique_ptr<SoftwareRss> rss_;
 };
 

@@ -33,7 +33,7 @@ std::string refusal(const std::vector<control::PortConfig>& configs, std::uint16
   return "opened";
 }
 
-/// The error of a device whose arguments are refused before anything is opened.
+/// Returns the error for a device whose arguments are refused before anything is opened.
 std::string refusal_of_configuration(const std::string& device) {
   try {
     port_config(device);
@@ -44,7 +44,7 @@ std::string refusal_of_configuration(const std::string& device) {
   return "taken";
 }
 
-/// What the device says it lost in this way; nothing if it counts no such loss.
+/// Returns the device's count of losses of kind `what`, or nothing if the device has no such counter.
 std::optional<std::uint64_t> loss_of(const Port& port, const std::string& what) {
   for (const DeviceLoss& loss : port.device_losses()) {
     if (loss.what == what) return loss.packets;
@@ -112,7 +112,7 @@ TEST_F(EthdevPortTest, GivesBackWhatGoesIntoARing) {
     const std::uint16_t count = source->rx_queue(0).receive(packets.data(), packets.size());
     for (std::uint16_t i = 0; i < count; ++i) sent.insert(text(*packets[i]));
     ASSERT_EQ(port->tx_queue(worker).send(packets.data(), count), count);
-    worker ^= 1;  // each worker's packets come back on another queue of the device: all are polled
+    worker ^= 1;  // Each worker's packets return on another queue of the device, so all queues must be polled.
   }
   std::map<std::string, std::uint16_t> queue_of_flow;
   for (int round = 0; round < 20; ++round) {
@@ -172,7 +172,7 @@ TEST_F(EthdevPortTest, SpreadsACaptureDeviceBySoftwareAndSharesItsTransmitQueue)
   EXPECT_EQ(out, in);
 }
 
-/// What its driver writes into DPDK's own field for times is not in nanoseconds.
+/// The driver's values in DPDK's timestamp field are not in nanoseconds.
 TEST_F(EthdevPortTest, GivesASinkTheTimeOfSendingForWhatADeviceReceived) {
   constexpr std::uint64_t k2020 = 1'577'836'800'000'000'000;
   write_file(folder_ / "in.pcap", pcap_file({{1'000'000'000, Bytes(60, 1)}}));
@@ -220,7 +220,8 @@ TEST_F(EthdevPortTest, RefusesWithReasonAndAdvice) {
   EXPECT_THAT(refusal({port_config("0000:ff:1f.7")}), HasSubstr("0000:ff:1f.7"));
 }
 
-/// The driver of XDP sockets wants a driver's support, which lo has not; its libraries would write to standard error.
+/// The driver of AF_XDP sockets needs support of the interface's driver, which lo lacks. Without the log capture, the
+/// AF_XDP libraries would write to standard error.
 TEST_F(EthdevPortTest, EndsAnErrorWithWhatTheDriverLogged) {
   ::testing::internal::CaptureStderr();
   const std::string message = refusal({port_config("net_af_xdp0,iface=lo")});
@@ -233,7 +234,7 @@ TEST_F(EthdevPortTest, SaysWhatAMemifClientNeeds) {
               HasSubstr("a memif client starts only after its server"));
 }
 
-/// Its driver gives up what it shares with a peer that goes, whatever the workers do at that moment.
+/// The driver frees the memory shared with a disconnecting peer while workers may be using it.
 TEST_F(EthdevPortTest, KeepsWorkersOutOfAMemifWhosePeerGoes) {
   constexpr int kTurns = 100;
   const std::string socket = ",socket-abstract=no,socket=" + (folder_ / "memif").string();
@@ -257,7 +258,7 @@ TEST_F(EthdevPortTest, KeepsWorkersOutOfAMemifWhosePeerGoes) {
   });
   for (int turn = 0; turn < kTurns; ++turn) {
     client.start();
-    // DPDK itself panics when a client goes before its server has greeted it.
+    // DPDK itself panics if a client disconnects before its server has greeted it.
     while (!client.link_up()) std::this_thread::yield();
     for (const std::uint64_t before = returned; returned < before + 100;) {
       std::array<rte_mbuf*, 32> packets{};

@@ -35,15 +35,15 @@ std::vector<std::string> interface_names() {
   return names;
 }
 
-/// Whether `iface=` names an interface that is there. net_tap's and virtio_user's is one to create, net_vhost's a
-/// socket.
+/// Returns true if `iface=` names an existing interface. net_tap and virtio_user create the interface; for net_vhost
+/// `iface=` is a socket.
 bool names_interface(const std::string& devargs) {
   const std::string name = devargs.substr(0, devargs.find(','));
   return control::needs_interface(devargs) || name.find("_pcap") != std::string::npos ||
          name.starts_with("net_vdev_netvsc");
 }
 
-/// An interface of the host that the devargs name or must name and that does not exist, in words; else "".
+/// Returns an error if the devargs name an interface that does not exist, else "".
 std::string missing_interface(const std::string& devargs) {
   if (!names_interface(devargs)) return "";
   const std::string name = control::devarg(devargs, "iface");
@@ -71,8 +71,8 @@ std::string advice(const std::string& devargs) {
   return "";
 }
 
-/// What finds the device's port: its name, and of devices with several ports which one. Of all other arguments the
-/// iterator would make filters of its own: it would look for the address that net_tap's `mac=` gives, say.
+/// Returns the filter that finds the device's port: the name and, for devices with several ports, the representor. The
+/// iterator would treat all other arguments as filters, such as the `mac=` of net_tap.
 std::string filter_of(const std::string& devargs) {
   const std::string representor = control::devarg(devargs, "representor");
   return devargs.substr(0, devargs.find(',')) + (representor.empty() ? "" : ",representor=" + representor);
@@ -112,7 +112,7 @@ std::uint16_t probe_ethdev(const std::string& devargs) {
 
 bool may_lock_memory() {
   constexpr std::size_t kPlenty = std::size_t{1} << 30;
-  // The kernel alone knows: a capability in a user namespace does not count. Pages without access are never there.
+  // Only the kernel knows: a capability in a user namespace does not count. Pages without access are never populated.
   void* const memory =
       mmap(nullptr, kPlenty, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_LOCKED, -1, 0);
   if (memory == MAP_FAILED) return false;

@@ -6,27 +6,26 @@
 
 namespace penumbra::io {
 
-/// Creates the device of these devargs and returns DPDK's number of its port. Throws std::runtime_error with the
-/// driver's own words and what to do.
+/// Creates the device of `devargs` and returns DPDK's number of its port. Throws std::runtime_error with the driver's
+/// message and advice.
 std::uint16_t probe_ethdev(const std::string& devargs);
 
-/// Frames that each ring of a packet socket holds unless its devargs have `framecnt=`. A TCP sender's window arrives at
-/// once by way of a veth. The driver's own 512 frames overflow then.
+/// Frames in each ring of a packet socket unless the devargs have `framecnt=`. Over a veth, a TCP sender's whole window
+/// arrives in one burst. The driver's own 512 frames overflow then.
 inline constexpr unsigned kPacketSocketFrames = 4096;
 
-/// Whether the kernel lets this process lock as much memory as the rings of packet sockets take: it has CAP_IPC_LOCK
-/// outside of user namespaces, or RLIMIT_MEMLOCK is large.
+/// Returns true if this process may lock as much memory as the rings of packet sockets need. The process then has
+/// CAP_IPC_LOCK outside of user namespaces, or a large RLIMIT_MEMLOCK.
 bool may_lock_memory();
 
-/// The devargs with `framecnt=` if they are a packet socket's and have none. Without `unlimited` locked memory they
-/// stay as they are, because two rings of 8 MiB would exceed Debian's limit of 8 MiB.
+/// Returns the devargs with `framecnt=` if they are a packet socket's and have none. Without `unlimited` locked memory
+/// they stay unchanged, because two rings of 8 MiB would exceed Debian's limit of 8 MiB.
 std::string with_default_rings(const std::string& devargs, bool unlimited);
 
-/// ": REASON" for what DPDK returned if it is a negative errno, but "" for -1: that is what many drivers return
-/// whatever it was.
+/// Returns ": REASON" for a negative errno of DPDK, but "" for -1, which many drivers return for any error.
 std::string reason_of(int result);
 
-/// Closes the port and removes its device. The port is stopped.
+/// Closes a stopped port and removes its device.
 void remove_ethdev(std::uint16_t port) noexcept;
 
 }  // namespace penumbra::io

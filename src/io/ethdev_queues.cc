@@ -14,21 +14,23 @@
 namespace penumbra::io {
 namespace {
 
-/// What drivers do not say about themselves.
+/// Properties of drivers that DPDK does not report.
 struct DriverTraits {
   std::string_view name;
-  bool every_queue = false;  ///< each RX queue that exists has its own input: none may be left unpolled
-  bool spreads = false;      ///< without being told, the same flow always to the same queue
-  bool one_pair = false;     ///< further queues would be fed by the other side as it likes, or not be read there
+  bool every_queue = false;  ///< True if each existing RX queue has its own input, so all queues must be polled.
+  bool spreads = false;      ///< True if the device sends a flow always to the same queue without configuration.
+  /// True if the device must have one queue pair: the peer would fill further queues arbitrarily or not read them.
+  bool one_pair = false;
 };
 constexpr std::array<DriverTraits, 8> kTraits{{
-    {.name = "net_af_packet", .one_pair = true},                   // see fault_of_arguments() in device_arguments.cc
-    {.name = "net_af_xdp", .every_queue = true, .spreads = true},  // the network card's own queues
-    {.name = "net_pcap", .every_queue = true},                     // a file or an interface each
+    // See fault_of_arguments() in device_arguments.cc.
+    {.name = "net_af_packet", .one_pair = true},
+    {.name = "net_af_xdp", .every_queue = true, .spreads = true},  // The network card's own queues.
+    {.name = "net_pcap", .every_queue = true},                     // Each queue is a file or an interface.
     {.name = "net_ring", .every_queue = true},
-    {.name = "net_tap", .one_pair = true},  // the kernel moves flows between queues
+    {.name = "net_tap", .one_pair = true},  // The kernel moves flows between queues.
     {.name = "net_tun", .one_pair = true},
-    {.name = "net_memif", .one_pair = true},  // the other side must have as many
+    {.name = "net_memif", .one_pair = true},  // The peer must have the same number of queues.
     {.name = "net_vdev_netvsc", .one_pair = true},
 }};
 constexpr std::uint16_t kMostQueues = 64;
@@ -46,7 +48,7 @@ QueuePlan plan_queues(const rte_eth_dev_info& info, std::uint16_t queues, std::u
   const bool rss = info.flow_type_rss_offloads != 0 && !traits.one_pair && !traits.every_queue;
   const std::uint16_t most_rx = std::clamp<std::uint16_t>(info.max_rx_queues, 1, kMostQueues);
   const std::uint16_t most_tx = std::clamp<std::uint16_t>(info.max_tx_queues, 1, kMostQueues);
-  // A paravirtual device has one number of queue pairs, and the host feeds all of them.
+  // A paravirtual device has one number of queue pairs, and the host fills all of them.
   const bool virtio = std::string_view(info.driver_name).starts_with("net_virtio");
   const bool one_pair = traits.one_pair || (virtio && !rss);
   QueuePlan plan;
@@ -93,7 +95,7 @@ void EthdevRxQueue::find_interrupts(const std::vector<std::vector<int>>& sockets
 
 void EthdevRxQueue::arm(bool on) noexcept {
   for (const std::uint16_t queue : queues_) {
-    // A driver that does not switch them has them on always.
+    // A driver that cannot switch interrupts keeps them enabled.
     if (on) {
       rte_eth_dev_rx_intr_enable(port_.port, queue);
     } else {

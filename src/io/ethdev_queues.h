@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Queues of a DPDK ethdev as workers see them, and how many of them a driver is asked for.
+// Defines the workers' queues of a DPDK ethdev and chooses the number of device queues.
 #pragma once
 
 #include <atomic>
@@ -14,37 +14,37 @@ struct rte_eth_dev_info;
 
 namespace penumbra::io {
 
-/// How a device's queues are used.
+/// Use of a device's queues.
 struct QueuePlan {
-  std::uint16_t rx = 1;  ///< queues to set up, all of them polled
+  std::uint16_t rx = 1;  ///< Number of queues to set up, all of which are polled.
   std::uint16_t tx = 1;
-  bool rss = false;      ///< the device is to be told to spread by flow
-  bool spreads = false;  ///< what comes in on different RX queues is of different flows
+  bool rss = false;      ///< True if the device must be configured to spread packets by flow.
+  bool spreads = false;  ///< True if different RX queues receive different flows.
 };
 
-/// For a port of `queues` RX queues whose packets go out from `workers` workers.
+/// Returns the plan for a port of `queues` RX queues and `workers` sending workers.
 QueuePlan plan_queues(const rte_eth_dev_info& info, std::uint16_t queues, std::uint16_t workers);
 
-/// What has to be done to the packets that a device gives.
+/// Repairs to make on received packets.
 struct RxRepair {
-  bool remove_chains = false;       ///< a frame larger than an mbuf may come as a chain
-  bool complete_checksums = false;  ///< io/checksum_completion.h
+  bool remove_chains = false;       ///< Drop chains: the driver may deliver a frame larger than an mbuf as a chain.
+  bool complete_checksums = false;  ///< See io/checksum_completion.h.
 };
 
-/// A device's port, whose queues' bursts go by way of MemifGate if its driver wants that.
+/// A device's port. Bursts go through MemifGate if the driver needs the gate.
 struct GatedPort {
   std::uint16_t port;
   bool gated;
 
-  /// As rte_eth_rx_burst() and rte_eth_tx_burst(). Of a gated port each by one thread at a time.
+  /// Work like rte_eth_rx_burst() and rte_eth_tx_burst(). On a gated port, one thread at a time may call each function.
   std::uint16_t receive(std::uint16_t queue, rte_mbuf** packets, std::uint16_t capacity) const noexcept;
   std::uint16_t send(std::uint16_t queue, rte_mbuf** packets, std::uint16_t count) const noexcept;
 };
 
-/// Polls some RX queues of a device.
+/// A worker's receive queue, which polls some RX queues of a device.
 class EthdevRxQueue final : public RxQueue {
  public:
-  /// `shared` are the port's shared transmit queues, which are helped along; they outlive this.
+  /// `shared` are the port's shared transmit queues, which receive() also serves and which must outlive this object.
   EthdevRxQueue(GatedPort port, std::vector<std::uint16_t> queues, RxRepair repair,
                 const std::vector<std::unique_ptr<SharedTx>>& shared)
       : port_(port), queues_(std::move(queues)), repair_(repair), shared_(shared) {}
@@ -54,12 +54,12 @@ class EthdevRxQueue final : public RxQueue {
   bool exhausted() const noexcept override { return drained_; }
   std::vector<int> interrupts() const override { return interrupts_; }
   void arm(bool on) noexcept override;
-  /// Asks the started device for its queues' RX interrupts. `sockets` are those of each queue of a device that is
-  /// sockets: they do as well.
+  /// Requests the RX interrupts of the started device's queues. `sockets` are the sockets of each queue of a socket
+  /// driver, which serve as interrupts too.
   void find_interrupts(const std::vector<std::vector<int>>& sockets);
-  /// Frames too long for one mbuf, which were not received. Any thread.
+  /// Returns the number of received frames that were dropped because they were too long for one mbuf. Any thread.
   std::uint64_t oversized() const noexcept { return oversized_.load(std::memory_order_relaxed); }
-  /// Packets whose checksums were completed. Any thread.
+  /// Returns the number of packets whose checksums were completed. Any thread.
   std::uint64_t completed() const noexcept { return completed_.load(std::memory_order_relaxed); }
 
  private:
@@ -77,7 +77,7 @@ class EthdevRxQueue final : public RxQueue {
   const std::vector<std::unique_ptr<SharedTx>>& shared_;
 };
 
-/// A transmit queue of a device that one worker has to itself.
+/// A transmit queue of a device that only one worker uses.
 class EthdevTxQueue final : public TxQueue {
  public:
   EthdevTxQueue(GatedPort port, std::uint16_t queue) : port_(port), queue_(queue) {}
@@ -89,10 +89,10 @@ class EthdevTxQueue final : public TxQueue {
   std::uint16_t queue_;
 };
 
-/// A worker's share in a transmit queue.
+/// A worker's access to a shared transmit queue.
 class SharedTxQueue final : public TxQueue {
  public:
-  /// One of the sharers is the one that `accounts` for what was dropped.
+  /// Exactly one sharer has `accounts` set and reports the drops.
   SharedTxQueue(SharedTx& shared, bool accounts) : shared_(shared), accounts_(accounts) { shared.add_user(); }
   std::uint16_t send(rte_mbuf** packets, std::uint16_t count) noexcept override { return shared_.send(packets, count); }
   void close() noexcept override { shared_.close(); }

@@ -13,8 +13,8 @@
 
 namespace penumbra::io {
 
-/// Has the kernel carry out an ethtool command on an interface: one of <linux/ethtool.h>'s structs with its `cmd` set,
-/// where the answer comes too. False, and errno, if it could not.
+/// Executes an ethtool command on an interface. `command` is a struct of <linux/ethtool.h> with its `cmd` set and
+/// receives the answer. Returns false and sets errno on failure.
 template <class Command>
 bool ask_ethtool(const std::string& interface, Command& command) {
   const FileDescriptor control(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));

@@ -26,17 +26,18 @@ InputError too_large(const std::filesystem::path& file) {
   return {{file.string()}, "does not fit into memory; split it (editcap -c PACKETS IN OUT) or replay a part of it"};
 }
 
-/// The file's size, or 0 for what is no regular file.
+/// Returns the file's size in bytes, or 0 for other than regular files.
 std::uint64_t size_of(const std::filesystem::path& file) {
   std::error_code failed;
   const std::uint64_t size = std::filesystem::file_size(file, failed);
   return failed ? 0 : size;
 }
 
-/// What to do about a file that libpcap does not know, to be appended to its reason; "" for what was cut off, say.
+/// Returns advice for a file that libpcap does not recognise, to append to the reason. Returns "" for other errors,
+/// such as a truncated file.
 std::string advice_on_format(const std::filesystem::path& file, const std::string& reason) {
   std::error_code failed;
-  if (!std::filesystem::is_regular_file(file, failed)) return "";  // reading a pipe would take from it
+  if (!std::filesystem::is_regular_file(file, failed)) return "";  // Reading a pipe would consume its data.
   if (size_of(file) == 0) return "; the file is empty";
   std::array<char, 3> first{};
   std::ifstream(file, std::ios::binary).read(first.data(), first.size());
@@ -44,13 +45,13 @@ std::string advice_on_format(const std::filesystem::path& file, const std::strin
   if (magic.starts_with("\x1F\x8B")) return "; it is compressed: unpack it (gunzip)";
   if (magic == "\x28\xB5\x2F") return "; it is compressed: unpack it (unzstd)";
   if (magic == "\xFD\x37\x7A") return "; it is compressed: unpack it (unxz)";
-  if (reason.starts_with("archaic")) return "; no tool of today reads pcap files from before version 2: capture anew";
+  if (reason.starts_with("archaic")) return "; no tool of today reads pcap files from before version 2: capture again";
   if (reason.starts_with("unknown")) return "; a capture of another format must be converted (editcap -F pcap IN OUT)";
   return "";
 }
 
-/// Names the interfaces or sections of a pcapng file that differ, because of which libpcap gives up with `reason`, and
-/// says what to do. Returns "" for any other reason.
+/// Returns the difference between the interfaces or sections of a pcapng file that makes libpcap fail with `reason`,
+/// and advice. Returns "" for any other reason.
 std::string describe_differing_parts(const std::filesystem::path& file, const std::string& reason) {
   if (reason.starts_with("an interface has a type")) {
     return "its interfaces are of different link types; take the Ethernet packets out of it (tshark -r IN -Y "
@@ -65,7 +66,7 @@ std::string describe_differing_parts(const std::filesystem::path& file, const st
   return "";
 }
 
-/// Why a capture whose first interface is not of Ethernet cannot be replayed: others may be.
+/// Returns why a capture whose first interface is not Ethernet cannot be replayed. Other interfaces may be Ethernet.
 std::string describe_link_type(const std::filesystem::path& file, pcap_t* capture) {
   pcap_pkthdr* header = nullptr;
   const std::uint8_t* data = nullptr;
@@ -98,7 +99,7 @@ Capture open_capture(const std::filesystem::path& file) {
   return capture;
 }
 
-/// Seconds before 1970 are what libpcap makes of those after 2038 in a pcap file.
+/// libpcap turns times after 2038 in a pcap file into times before 1970.
 std::uint64_t nanoseconds_of(const pcap_pkthdr& header) {
   const auto seconds = header.ts.tv_sec < 0 ? static_cast<std::uint32_t>(header.ts.tv_sec)
                                             : static_cast<std::uint64_t>(header.ts.tv_sec);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames kept in memory, to be replayed.
+// Keeps frames in memory for replay.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 
 namespace penumbra::io {
 
-/// The place and the time of one frame.
+/// Location and time of one frame.
 struct FrameEntry {
-  std::uint64_t offset = 0;       ///< of its first byte in Frames::bytes
-  std::uint64_t nanoseconds = 0;  ///< when it was captured, since 1970-01-01
-  std::uint32_t size = 0;         ///< bytes; of a frame that the capture cut short, those that it has
+  std::uint64_t offset = 0;       ///< Offset of the first byte in Frames::bytes.
+  std::uint64_t nanoseconds = 0;  ///< Capture time, in nanoseconds since 1970-01-01.
+  std::uint32_t size = 0;         ///< Bytes present in the capture; fewer than the frame had if it was truncated.
 };
 
-/// Frames in their order.
+/// Frames in capture order.
 struct Frames {
-  static constexpr std::uint32_t kLargest = 65535;  ///< what one mbuf can hold
+  static constexpr std::uint32_t kLargest = 65535;  ///< The maximum size of one mbuf.
 
   std::vector<std::uint8_t> bytes;
   std::vector<FrameEntry> entries;
@@ -29,12 +29,12 @@ struct Frames {
   std::uint32_t largest() const;
 };
 
-/// Reads a capture (pcap or pcapng, any byte order, micro- or nanoseconds) into memory. Throws InputError, with the
-/// file and where it matters the packet's number, if it cannot be read to its end, is not of Ethernet, has a frame
-/// larger than Frames::kLargest, or is larger than the memory that is free.
+/// Reads a capture (pcap or pcapng, any byte order, micro- or nanoseconds) into memory. Throws InputError with the file
+/// and, if useful, the packet's number. Causes: read errors, other link types than Ethernet, frames over
+/// Frames::kLargest, files larger than the free memory.
 Frames load_capture(const std::filesystem::path& file);
 
-/// Deals the frames out to `queues` queues by flow, so that a flow stays in order in one of them.
+/// Distributes the frames over `queues` queues by flow, so that each flow stays in order in one queue.
 std::vector<std::vector<FrameEntry>> partition(const Frames& frames, std::uint16_t queues);
 
 }  // namespace penumbra::io

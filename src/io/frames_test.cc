@@ -21,7 +21,7 @@ std::vector<Record> some_records() {
   return {{1'700'000'000'123'456'000, Bytes(60, 0x11)},
           {1'700'000'001'000'000'000, Bytes(1, 0x22)},
           {1'700'000'002'999'999'000, Bytes(1514, 0x33)},
-          {3'000'000'000'000'001'000, {}},  // after 2038
+          {3'000'000'000'000'001'000, {}},  // After 2038.
           {0, Bytes(61, 0x44)}};
 }
 
@@ -69,7 +69,8 @@ TEST(LoadCapture, RefusesWhatIsCutOff) {
   const Bytes whole = pcap_file(some_records());
   std::size_t end_of_first = 24 + 16 + 60;
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    if (size > 24 + 16 + 60 + 17 + 20 && size % 97 != 0) continue;  // the rest of the frames is more of the same
+    // The remaining sizes are similar, so only some are tested.
+    if (size > 24 + 16 + 60 + 17 + 20 && size % 97 != 0) continue;
     write_file(folder / "in", Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)));
     const bool between_records = size == 24 || size == end_of_first || size == end_of_first + 17;
     const std::string message = refusal(folder / "in");
@@ -109,7 +110,7 @@ TEST(LoadCapture, SaysWhatToDoAboutAnUnknownFormat) {
                                                          {{0x1F, 0x8B, 8, 0, 0, 0, 0, 0}, "gunzip"},
                                                          {{0x28, 0xB5, 0x2F, 0xFD, 0, 0, 0, 0}, "unzstd"},
                                                          {{0xFD, 0x37, 0x7A, 0x58, 0x5A, 0, 0, 0}, "unxz"},
-                                                         {archaic, "capture anew"},
+                                                         {archaic, "capture again"},
                                                          {{'s', 'n', 'o', 'o', 'p', 0, 0, 0}, "editcap -F pcap"}};
   for (const auto& [bytes, advice] : cases) {
     write_file(folder / "in", bytes);
@@ -117,7 +118,8 @@ TEST(LoadCapture, SaysWhatToDoAboutAnUnknownFormat) {
   }
 }
 
-/// Interfaces of these link types and snapshot lengths, and a packet of the last one.
+/// Returns a capture whose interfaces have the given link types and snapshot lengths, and a packet of the last
+/// interface.
 Bytes pcapng_of_interfaces(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& interfaces) {
   Writer file(false);
   file.put(0x0A0D0D0A, 4).put(28, 4).put(0x1A2B3C4D, 4).put(1, 2).put(0, 2).put(UINT64_MAX, 8).put(28, 4);
@@ -166,7 +168,7 @@ TEST(LoadCapture, RefusesWhatDoesNotFitIntoMemory) {
   const ScratchFolder folder;
   write_file(folder / "huge", pcap_file({}));
   std::error_code failed;
-  std::filesystem::resize_file(folder / "huge", std::uintmax_t{1} << 43, failed);  // sparse
+  std::filesystem::resize_file(folder / "huge", std::uintmax_t{1} << 43, failed);  // A sparse file.
   if (failed) GTEST_SKIP() << "no sparse file of 8 TiB here: " << failed.message();
   EXPECT_THAT(refusal(folder / "huge"), HasSubstr("does not fit into memory"));
 }

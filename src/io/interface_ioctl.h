@@ -12,8 +12,8 @@
 
 namespace penumbra::io {
 
-/// Asks the kernel about an interface of this process's network namespace by an ioctl (netdevice(7)), such as
-/// SIOCGIFMTU. Returns nothing if the kernel refuses. /sys may be of another namespace, so it cannot answer.
+/// Queries an interface of this process's network namespace by an ioctl (netdevice(7)), such as SIOCGIFMTU. Returns
+/// nothing if the kernel refuses. /sys is unsuitable because it may belong to another namespace.
 inline std::optional<ifreq> ask_interface(const std::string& interface, unsigned long what) {
   const FileDescriptor control(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request{};

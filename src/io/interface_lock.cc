@@ -29,13 +29,14 @@ Name name_of(const std::string& interface) {
   const std::string text = "penumbra/interface/" + interface;
   Name name;
   name.address.sun_family = AF_UNIX;
-  text.copy(&name.address.sun_path[1], sizeof name.address.sun_path - 1);  // a leading NUL: no file
+  // A leading NUL selects the abstract namespace.
+  text.copy(&name.address.sun_path[1], sizeof name.address.sun_path - 1);
   name.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 +
                                       std::min(text.size(), sizeof name.address.sun_path - 1));
   return name;
 }
 
-/// Who listens there.
+/// Returns the credentials of the process that listens on the name.
 std::optional<ucred> owner_of(const Name& name) {
   const FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   ucred owner{};
@@ -56,7 +57,7 @@ InterfaceLock::InterfaceLock(const std::string& interface) {
   if (socket_ != nullptr) return;
   const Name name = name_of(interface);
   FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket) return;  // nothing that needs an interface works then
+  if (!socket) return;  // Without sockets no port that needs an interface works.
   if (::bind(socket.get(), name.get(), name.bytes) == 0) {
     ::listen(socket.get(), 1);
     socket_ = std::make_shared<const FileDescriptor>(std::move(socket));
@@ -64,7 +65,7 @@ InterfaceLock::InterfaceLock(const std::string& interface) {
     return;
   }
   const auto owner = errno == EADDRINUSE ? owner_of(name) : std::nullopt;
-  // Any user may take the name. Only those who could do worse are believed.
+  // Any user may take the name. Only users with enough rights to do worse are trusted.
   if (!owner || (owner->uid != 0 && owner->uid != ::geteuid())) return;
   throw std::runtime_error(fmt::format(
       "another router (process {}) has the interface '{}', and both would forward its packets; stop that one, or take "

@@ -8,12 +8,13 @@
 
 namespace penumbra::io {
 
-/// Keeps a second router off an interface of the host: both would forward each packet. Ends with this, however the
-/// process ends. The lock is a Unix socket in the abstract namespace, which network namespaces have to themselves, as
-/// they have interfaces. Ports of one router share it: one that is opened again is there before the other has gone.
+/// Prevents a second router from using an interface of the host, because both routers would forward each packet. The
+/// lock ends with this object or the process. The lock is a Unix socket in the abstract namespace, which is separate
+/// for each network namespace, like interfaces. Ports of one router share the lock, so that a port can be opened again
+/// before the old port is closed.
 class InterfaceLock {
  public:
-  /// Throws std::runtime_error if another router of this user or of root has it. Without an interface it locks nothing.
+  /// Throws std::runtime_error if another router of this user or of root holds the lock. An empty name locks nothing.
   explicit InterfaceLock(const std::string& interface);
 
  private:

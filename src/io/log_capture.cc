@@ -15,13 +15,13 @@
 namespace penumbra::io {
 namespace {
 
-/// Puts a library's warning where DPDK's log goes. The lines of lower levels tell how it works, not what went wrong.
+/// Writes a library's warning to DPDK's log. Messages of lower levels describe normal operation and are dropped.
 template <class Level, Level kWarning>
 int log_warning(Level level, const char* format, va_list arguments) {
   return level == kWarning ? std::vfprintf(rte_log_get_stream(), format, arguments) : 0;
 }
 
-/// What EAL writes of every virtual device that does not open, whatever the reason.
+/// Returns true for EAL's messages about every virtual device that cannot be opened, whatever the reason.
 bool is_noise(const std::string& line) {
   return line.starts_with("EAL: Driver cannot attach the device") ||
          line == "EAL: Failed to attach device on primary process";
@@ -31,7 +31,7 @@ bool is_noise(const std::string& line) {
 
 LogCapture::LogCapture() : stream_(open_memstream(&text_, &bytes_)) {
   if (stream_ != nullptr) rte_openlog_stream(stream_);
-  // They stay so: afterwards a warning goes to standard error, as it would anyway.
+  // The settings are not restored: later warnings go to standard error, as they do by default.
   libbpf_set_print(&log_warning<libbpf_print_level, LIBBPF_WARN>);
   libxdp_set_print(&log_warning<libxdp_print_level, LIBXDP_WARN>);
 }

@@ -7,8 +7,8 @@
 
 namespace penumbra::io {
 
-/// Keeps what DPDK logs as long as this lives, and the warnings of libbpf and libxdp, which its driver for XDP sockets
-/// uses, for an error's text. One at a time; set-up only.
+/// Captures DPDK's log during its lifetime, for the text of an error. Also captures the warnings of libbpf and libxdp,
+/// which the AF_XDP driver uses. Only one object at a time; set-up only.
 class LogCapture {
  public:
   LogCapture();
@@ -16,9 +16,9 @@ class LogCapture {
   LogCapture& operator=(const LogCapture&) = delete;
   ~LogCapture();
 
-  /// All of it so far, in one line, but each thing once, and not that a device did not open: the error says so.
+  /// Returns the log so far in one line, without repetitions and without messages that a device did not open.
   std::string text() const;
-  /// text() in brackets, to be appended to an error; "" if there is none.
+  /// Returns text() in brackets, to append to an error, or "" if text() is empty.
   std::string remark() const;
 
  private:

@@ -13,7 +13,7 @@ constexpr rte_mbuf_dynfield kField{
     .name = "penumbra_captured_at", .size = sizeof(std::uint64_t), .align = alignof(std::uint64_t), .flags = 0};
 constexpr rte_mbuf_dynflag kFlag{.name = "penumbra_captured_at", .flags = 0};
 
-/// A field's offset or a flag's bit number, if there was room for it.
+/// Returns a field's offset or a flag's bit number. Throws std::runtime_error if DPDK had no room.
 int require(int place) {
   if (place < 0) {
     throw std::runtime_error(fmt::format("DPDK has no room for packets' timestamps: {}", rte_strerror(rte_errno)));
@@ -23,7 +23,7 @@ int require(int place) {
 
 }  // namespace
 
-// Who registers the same once more is given the same.
+// Registering the same field again returns the same offset.
 MbufTime::MbufTime()
     : offset_(require(rte_mbuf_dynfield_register(&kField))),
       flag_(std::uint64_t{1} << require(rte_mbuf_dynflag_register(&kFlag))) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When a packet was captured, carried in its mbuf in a dynamic field of our own: what drivers write into DPDK's field
-// for receive timestamps is of any unit and of any clock.
+// Stores a packet's capture time in a dynamic field of its mbuf. DPDK's own timestamp field is unsuitable, because
+// drivers use arbitrary units and clocks.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -11,10 +11,10 @@
 
 namespace penumbra::io {
 
-/// Nanoseconds since 1970-01-01. Copies are cheap; make one before packets flow.
+/// Nanoseconds since 1970-01-01. Copies are cheap; create one before packets flow.
 class MbufTime {
  public:
-  /// Throws std::runtime_error if DPDK has no room for the field. The EAL must run.
+  /// Throws std::runtime_error if DPDK has no room for the field. The EAL must be running.
   MbufTime();
 
   void set(rte_mbuf& packet, std::uint64_t nanoseconds) const {

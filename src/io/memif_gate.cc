@@ -8,8 +8,8 @@
 
 struct rte_eth_dev;
 
-// The linker leads the driver's calls of its own function memif_free_regions() here (cmake/Dpdk.cmake). When it returns
-// there are no regions for the driver, and a burst that begins then does nothing.
+// The linker redirects the driver's calls of memif_free_regions() here (cmake/Dpdk.cmake). Afterwards the driver has no
+// regions, and a new burst does nothing.
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names
 void __real_memif_free_regions(rte_eth_dev* device);
@@ -26,8 +26,7 @@ MemifGate& MemifGate::instance() noexcept {
 
 int MemifGate::change(std::string_view driver, const std::function<int()>& what) {
   if (!guards(driver)) return what();
-  // What one thread writes before it says so, the other has when it reads that: said here in so many words, for
-  // ThreadSanitizer does not see into DPDK's alarms.
+  // The atomics order the accesses of both threads explicitly, because ThreadSanitizer does not see into DPDK's alarms.
   struct Request {
     const std::function<int()>& what;
     int result = 0;

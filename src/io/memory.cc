@@ -12,7 +12,7 @@
 namespace penumbra::io {
 namespace {
 
-/// Free bytes by page size.
+/// Returns the free bytes by page size.
 std::map<std::uint64_t, std::uint64_t, std::greater<>> free_pages(const std::filesystem::path& system) {
   std::map<std::uint64_t, std::uint64_t, std::greater<>> free;
   std::error_code failed;
@@ -28,7 +28,7 @@ std::map<std::uint64_t, std::uint64_t, std::greater<>> free_pages(const std::fil
   return free;
 }
 
-/// A mounted hugetlbfs of this page size that may be written to, or "".
+/// Returns a mounted hugetlbfs of this page size that this process may write to, or "".
 std::string writable_mount(const std::filesystem::path& mounts, std::uint64_t page_bytes) {
   std::ifstream table(mounts);
   for (std::string line; std::getline(table, line);) {

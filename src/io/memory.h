@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the machine offers as packet memory.
+// Finds memory for packets.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace penumbra::io {
 
-/// Huge pages that this process may use, or why there are none.
+/// Huge pages that this process may use, or the reason why there are none.
 struct HugePages {
-  std::uint64_t page_bytes = 0;  ///< 0: none
-  std::string mount;             ///< the hugetlbfs to use
-  std::string obstacle;          ///< why none, in words
+  std::uint64_t page_bytes = 0;  ///< 0: none.
+  std::string mount;             ///< The hugetlbfs to use.
+  std::string obstacle;          ///< Why there are no huge pages.
 };
 
-/// Looks for `bytes` of free huge pages, the largest pages first, and a hugetlbfs of that page size that this process
-/// may write to. `system` is the folder of /sys/kernel/mm/hugepages, `mounts` the file /proc/mounts.
+/// Looks for `bytes` of free huge pages, the largest pages first, and a writable hugetlbfs of that page size. `system`
+/// is the folder of /sys/kernel/mm/hugepages, `mounts` the file /proc/mounts.
 HugePages find_huge_pages(std::uint64_t bytes, const std::filesystem::path& system = "/sys/kernel/mm/hugepages",
                           const std::filesystem::path& mounts = "/proc/mounts");
 
-/// "2 MiB", "1 GiB".
+/// Returns a size such as "2 MiB" or "1 GiB".
 std::string size_in_words(std::uint64_t bytes);
 
 }  // namespace penumbra::io

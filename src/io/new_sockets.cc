@@ -20,7 +20,7 @@ bool is_for_packets(int descriptor) {
   return domain == AF_PACKET || domain == AF_XDP;
 }
 
-/// In order.
+/// Returns the packet and AF_XDP sockets of this process in ascending order.
 std::vector<int> packet_sockets() {
   std::vector<int> sockets;
   std::error_code ignored;

@@ -5,12 +5,12 @@
 
 namespace penumbra::io {
 
-/// Finds the packet sockets and AF_XDP sockets that somebody else's code opens in this process: DPDK's drivers keep
-/// theirs to themselves, and a worker can sleep on them. Nobody else opens such meanwhile.
+/// Finds the packet sockets and AF_XDP sockets that other code opens in this process. DPDK's drivers do not expose
+/// their sockets, but a worker can sleep on them. No other thread may open such sockets meanwhile.
 class NewSockets {
  public:
   NewSockets();
-  /// Those that were not there at the construction nor at the last call.
+  /// Returns the sockets opened since the construction or the last call.
   std::vector<int> take();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What odd packets of both address families are made with, and the oddities that are a frame's and not its packet's.
+// Provides helpers for odd packets of both address families, and oddities of the frame itself.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace penumbra::io::odd {
 
-/// A frame in the making, and where its packet begins.
+/// A frame under construction.
 struct Frame {
   Random& random;
   std::uint8_t* bytes;
@@ -38,7 +38,7 @@ inline std::size_t to_all_stations(const Frame& frame) {
   return frame.size;
 }
 
-/// Only the first `least` bytes of the frame, or less than `range` more.
+/// Returns a size of `least` bytes plus a random number below `range`.
 inline std::size_t cut(const Frame& frame, std::size_t least, std::uint32_t range) {
   return least + frame.random.below(range);
 }
@@ -48,8 +48,8 @@ inline std::size_t as_arp_request(const Frame& frame) {
   with_ethertype(frame, 0x0806);
   std::uint8_t* arp = frame.ip();
   std::memset(arp, 0, frame.size - kEthernetBytes);
-  store32(arp, 0x00010800);      // Ethernet, IPv4
-  store32(arp + 4, 0x06040001);  // lengths of the addresses, request
+  store32(arp, 0x00010800);      // Ethernet, IPv4.
+  store32(arp + 4, 0x06040001);  // Address lengths, request.
   std::memcpy(arp + 8, frame.bytes + 6, 6);
   store32(arp + 14, 0x0A000001);
   store32(arp + 24, 0x0A0000FE);
@@ -63,7 +63,7 @@ inline std::size_t as_vlan(const Frame& frame) {
   return frame.size;
 }
 
-/// The link-layer discovery protocol's ethertype: one that no function takes.
+/// Sets the ethertype of LLDP, which no function handles.
 inline std::size_t as_lldp(const Frame& frame) {
   return with_ethertype(frame, 0x88CC);
 }

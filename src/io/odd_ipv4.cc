@@ -30,14 +30,14 @@ std::size_t with_total_length(const Frame& frame, std::size_t value) {
   return frame.size;
 }
 
-/// A first or a later fragment.
+/// Makes the packet a first or a later fragment.
 std::size_t as_fragment(const Frame& frame, std::uint16_t flags_and_offset) {
   store16(frame.ip() + 6, flags_and_offset);
   write_checksum(frame.ip());
   return frame.size;
 }
 
-/// Two words of options in place of the first eight bytes behind the header: a router alert (RFC 2113) and padding.
+/// Replaces the first eight bytes after the header by two words of options: a router alert (RFC 2113) and padding.
 std::size_t with_options(const Frame& frame) {
   frame.ip()[0] = 0x47;
   store32(frame.ip() + kIpv4Bytes, 0x94040000);
@@ -57,7 +57,7 @@ std::size_t as_ipv6(const Frame& frame) {
   std::memset(ip, 0, 40);
   ip[0] = 0x60;
   store16(ip + 4, static_cast<std::uint16_t>(frame.size - kEthernetBytes - 40));
-  ip[6] = 59;  // no next header
+  ip[6] = 59;  // No next header.
   ip[7] = 64;
   store32(ip + 8, 0x20010DB8);
   store32(ip + 20, 1);
@@ -81,14 +81,15 @@ constexpr std::array<odd::Oddity, 30> kIpv4Oddities{
     [](const Frame& frame) { return odd::cut(frame, 14, 20); },
     [](const Frame& frame) { return odd::cut(frame, 1, 13); },
     with_options,
-    [](const Frame& frame) { return with_word(frame, 12, 0x7F000001); },                                 // 127/8
-    [](const Frame& frame) { return with_word(frame, 12, frame.random.below(1 << 24)); },                // 0/8
-    [](const Frame& frame) { return with_word(frame, 12, 0xE0000000 | frame.random.below(1U << 28)); },  // 224/4
+    [](const Frame& frame) { return with_word(frame, 12, 0x7F000001); },                                 // 127/8.
+    [](const Frame& frame) { return with_word(frame, 12, frame.random.below(1 << 24)); },                // 0/8.
+    [](const Frame& frame) { return with_word(frame, 12, 0xE0000000 | frame.random.below(1U << 28)); },  // 224/4.
     [](const Frame& frame) { return with_word(frame, 12, 0xFFFFFFFF); },
     [](const Frame& frame) { return with_word(frame, 16, 0x7F000001); },
     [](const Frame& frame) { return with_word(frame, 16, frame.random.below(1 << 24)); },
-    [](const Frame& frame) { return with_word(frame, 16, 0xF0000000 | frame.random.below(1U << 27)); },  // 240/5
-    [](const Frame& frame) { return with_word(frame, 16, 0xE0000000 | frame.random.below(1U << 28)); },  // multicast
+    [](const Frame& frame) { return with_word(frame, 16, 0xF0000000 | frame.random.below(1U << 27)); },  // 240/5.
+    // Multicast.
+    [](const Frame& frame) { return with_word(frame, 16, 0xE0000000 | frame.random.below(1U << 28)); },
     [](const Frame& frame) { return with_word(frame, 16, 0xFFFFFFFF); },
     [](const Frame& frame) { return as_fragment(frame, 0x2000); },
     [](const Frame& frame) { return as_fragment(frame, static_cast<std::uint16_t>(1 + frame.random.below(1000))); },

@@ -31,20 +31,20 @@ std::size_t with_payload_length(const Frame& frame, std::size_t value) {
   return frame.size;
 }
 
-/// Source or destination.
+/// Sets the source or destination address.
 std::size_t with_address(const Frame& frame, std::size_t offset, Ipv6Address address) {
   store_address(frame.ip() + offset, address);
   return frame.size;
 }
 
-/// An IPv4 address in disguise, ::ffff:0:0/96.
+/// Returns an IPv4-mapped address, ::ffff:0:0/96.
 Ipv6Address some_mapped_address(Random& random) {
   return {0, 0xFFFF'0000'0000 | random.next() >> 32};
 }
 Ipv6Address some_link_local_address(Random& random) {
   return {0xFE80'0000'0000'0000, random.next()};
 }
-/// A group of that scope (RFC 4291, 2.7).
+/// Returns a multicast address of that scope (RFC 4291, section 2.7).
 Ipv6Address some_group(Random& random, std::uint64_t scope) {
   return {0xFF00'0000'0000'0000 | scope << 48, random.next()};
 }
@@ -54,7 +54,8 @@ std::size_t with_next_header(const Frame& frame, std::uint8_t kind) {
   return frame.size;
 }
 
-/// An extension header of eight bytes in place of the first eight behind the header, all but its own first byte.
+/// Replaces the first eight bytes after the header by an extension header: `next_header`, three bytes of `first`, and
+/// four of `second`.
 std::size_t with_extension(const Frame& frame, std::uint8_t kind, std::uint8_t next_header, std::uint32_t first,
                            std::uint32_t second) {
   store32(frame.ip() + kIpv6Bytes, std::uint32_t{next_header} << 24 | first);
@@ -62,19 +63,20 @@ std::size_t with_extension(const Frame& frame, std::uint8_t kind, std::uint8_t n
   return with_next_header(frame, kind);
 }
 
-/// A first or a later fragment of a UDP datagram.
+/// Makes the packet a first or a later fragment of a UDP datagram.
 std::size_t as_ipv6_fragment(const Frame& frame, std::uint32_t offset_and_more) {
   return with_extension(frame, IPPROTO_FRAGMENT, IPPROTO_UDP, offset_and_more,
                         static_cast<std::uint32_t>(frame.random.next()));
 }
 
-/// A jumbogram's header (RFC 2675), whose length would stand in an option that is not there.
+/// Writes the header of a jumbogram (RFC 2675) without the option for its length.
 std::size_t as_jumbogram(const Frame& frame) {
   with_payload_length(frame, 0);
   return with_next_header(frame, IPPROTO_HOPOPTS);
 }
 
-/// Neighbour discovery's shortest message (RFC 4861, 4.1), from the packet's source to its destination.
+/// Writes the shortest message of neighbour discovery (RFC 4861, section 4.1), from the packet's source to its
+/// destination.
 std::size_t as_router_solicitation(const Frame& frame, std::uint8_t hop_limit) {
   constexpr std::size_t kMessageBytes = 8;
   std::uint8_t* const message = frame.ip() + kIpv6Bytes;
@@ -88,7 +90,7 @@ std::size_t as_router_solicitation(const Frame& frame, std::uint8_t hop_limit) {
   return kEthernetBytes + kIpv6Bytes + kMessageBytes;
 }
 
-/// One that asks the routers of its link, from an address or before it has one.
+/// Writes a router solicitation to all routers of the link. The source may be unspecified.
 std::size_t as_question_to_routers(const Frame& frame, Ipv6Address source) {
   with_address(frame, kSourceAt, source);
   with_address(frame, kDestinationAt, kAllRouters);
@@ -107,7 +109,7 @@ std::size_t as_ipv4(const Frame& frame) {
   ip[0] = 0x45;
   store16(ip + 2, static_cast<std::uint16_t>(frame.size - kEthernetBytes));
   ip[8] = 64;
-  ip[9] = 253;  // for experiments (RFC 3692)
+  ip[9] = 253;  // Protocol number for experiments (RFC 3692).
   store32(ip + 12, 0xC0000201);
   store32(ip + 16, 0xC6336400 | frame.random.below(1 << 8));
   write_checksum(ip);
@@ -123,12 +125,12 @@ constexpr std::array<odd::Oddity, 43> kIpv6Oddities{
     with_full_class_and_label,
     [](const Frame& frame) { return with_payload_length(frame, frame.size - kEthernetBytes - kIpv6Bytes + 1); },
     [](const Frame& frame) { return with_payload_length(frame, 0xFFFF); },
-    [](const Frame& frame) { return with_payload_length(frame, frame.random.below(8)); },  // the rest is padding
+    [](const Frame& frame) { return with_payload_length(frame, frame.random.below(8)); },  // The rest is padding.
     as_jumbogram,
     [](const Frame& frame) { return odd::cut(frame, 54, 8); },
     [](const Frame& frame) { return odd::cut(frame, 14, 40); },
     [](const Frame& frame) { return odd::cut(frame, 1, 13); },
-    // Router alert (RFC 2711) and padding; padding; a segment that is done with.
+    // The options are: router alert (RFC 2711) with padding; padding; a routing header without segments left.
     [](const Frame& frame) { return with_extension(frame, IPPROTO_HOPOPTS, IPPROTO_NONE, 0x000502, 0x00000100); },
     [](const Frame& frame) { return with_extension(frame, IPPROTO_DSTOPTS, IPPROTO_NONE, 0x000104, 0); },
     [](const Frame& frame) { return with_extension(frame, IPPROTO_ROUTING, IPPROTO_NONE, 0x000000, 0); },
@@ -148,14 +150,15 @@ constexpr std::array<odd::Oddity, 43> kIpv6Oddities{
     [](const Frame& frame) { return with_address(frame, kDestinationAt, some_group(frame.random, 1)); },
     [](const Frame& frame) { return with_address(frame, kDestinationAt, some_group(frame.random, 2)); },
     [](const Frame& frame) { return with_address(frame, kDestinationAt, some_group(frame.random, 0xE)); },
-    [](const Frame& frame) {  // from nobody to a group
+    [](const Frame& frame) {  // From the unspecified address to a multicast address.
       with_address(frame, kSourceAt, kUnspecified);
       return with_address(frame, kDestinationAt, some_group(frame.random, 2));
     },
     [](const Frame& frame) { return as_question_to_routers(frame, some_link_local_address(frame.random)); },
     [](const Frame& frame) { return as_question_to_routers(frame, kUnspecified); },
     [](const Frame& frame) { return as_router_solicitation(frame, 255); },
-    [](const Frame& frame) { return as_router_solicitation(frame, 64); },  // which has come through a router
+    // The hop limit shows that a router forwarded the message.
+    [](const Frame& frame) { return as_router_solicitation(frame, 64); },
     to_group_of_stations,
     odd::to_all_stations,
     odd::as_arp_request,

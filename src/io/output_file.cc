@@ -13,7 +13,7 @@ namespace penumbra::io {
 bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
   std::error_code ignored;
   if (std::filesystem::status(a, ignored).type() == std::filesystem::file_type::character) return false;
-  // Of a relative path that is not there only the absolute one can be made canonical.
+  // weakly_canonical() resolves only absolute paths if the file does not exist.
   const auto canonical = [&ignored](const auto& file) {
     return std::filesystem::weakly_canonical(std::filesystem::absolute(file, ignored), ignored);
   };

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What must not be lost to a file that is written anew.
+// Protects files from being overwritten by an output file.
 #pragma once
 
 #include <filesystem>
 
 namespace penumbra::io {
 
-/// Whether both lead to one file, also one that is yet to be made. Writing to a device as /dev/null twice harms
-/// nothing.
+/// Returns true if both paths lead to one file, which need not exist yet. Returns false for character devices such as
+/// /dev/null, because two writers do no harm there.
 bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
 
-/// Whether that is a file with something in it and no capture: a route file, say, or a configuration.
+/// Returns true if the file is not empty and not a capture, such as a route file or a configuration.
 bool is_precious(const std::filesystem::path& file);
 
 }  // namespace penumbra::io

@@ -19,14 +19,14 @@
 namespace penumbra::io {
 namespace {
 
-constexpr std::uint32_t kCache = 512;           ///< of each worker; it holds up to half as many again
-constexpr std::uint32_t kHeldByWorker = 1024;   ///< chunks being processed and bursts being sent
-constexpr std::uint32_t kObjectOverhead = 256;  ///< struct rte_mbuf, the pool's header, padding
+constexpr std::uint32_t kCache = 512;           ///< Cache size of each worker; the cache may hold 1.5 times as many.
+constexpr std::uint32_t kHeldByWorker = 1024;   ///< Chunks being processed and bursts being sent.
+constexpr std::uint32_t kObjectOverhead = 256;  ///< Bytes for struct rte_mbuf, the pool's header and padding.
 constexpr std::uint32_t kLinkBytes = RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN;
 
 #ifdef __SANITIZE_THREAD__
-// ThreadSanitizer does not see the synchronisation inside DPDK's compiled rings: a packet that goes from one thread's
-// cache through the pool to another's would look like a race. These operations are DPDK's, with what it misses told.
+// ThreadSanitizer does not see the synchronisation inside DPDK's compiled rings. A packet that moves between two
+// threads' caches through the pool would look like a race. These operations call DPDK's and annotate the order.
 const rte_mempool_ops& ring_operations() {
   for (unsigned i = 0; i < rte_mempool_ops_table.num_ops; ++i) {
     if (std::string_view(rte_mempool_ops_table.ops[i].name) == "ring_mp_mc") return rte_mempool_ops_table.ops[i];
@@ -82,12 +82,12 @@ PoolSize pool_size(std::span<const control::PortConfig> ports, std::uint16_t wor
     const std::uint32_t queues = port.queues == 0 ? workers : port.queues;
     const auto* const device = std::get_if<control::Ethdev>(&port.device);
     if (device == nullptr) continue;
-    // Receive queues, transmit queues (more than workers for none), and the rings of software RSS.
+    // Receive queues, transmit queues (no device gets more than there are workers), and the rings of software RSS.
     const std::uint32_t descriptors = device->devargs.starts_with("net_af_xdp") ? kXdpDescriptors : kDescriptors;
     packets += (2 * queues + workers) * descriptors + queues * kRingSlots;
   }
   if (any_twin(ports)) {
-    packets += workers * kRingSlots;  // punted, on their way to the host
+    packets += workers * kRingSlots;  // Punted packets on their way to the host.
   }
   const std::uint32_t room =
       std::clamp<std::uint32_t>(largest_frame + RTE_PKTMBUF_HEADROOM, RTE_MBUF_DEFAULT_BUF_SIZE, 65535);
@@ -100,10 +100,10 @@ PoolSize host_pool_size(std::span<const control::PortConfig> ports, std::uint16_
   std::uint32_t packets = workers * (kRingSlots + kInHand) + (workers + 1U) * (kCache * 3 / 2);
   std::uint32_t room = RTE_MBUF_DEFAULT_BUF_SIZE;
   for (const auto& port : ports) {
-    // With a byte more, by which a frame shows that is too long.
+    // One byte more makes frames visible that are too long.
     room = std::max(room, port.info.mtu + kLinkBytes + RTE_PKTMBUF_HEADROOM + 1);
-    // A network card keeps what it has sent until it needs the descriptor again: with nothing but the host's packets to
-    // send, all of a transmit queue's are the host's. A queue that workers share has a ring in front.
+    // A network card keeps sent packets until it reuses their descriptors. If only the host sends, a whole transmit
+    // queue holds the host's packets. A queue that workers share has a ring in front.
     if (std::holds_alternative<control::Ethdev>(port.device)) packets += workers * kDescriptors + kRingSlots;
   }
   return {packets, static_cast<std::uint16_t>(room)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory that packets live in: one pool for all ports and workers, so that a packet goes from any port to any other
-// without a copy. Packets are single mbufs, never chains.
+// Creates the packet memory. All ports and workers share one pool, so that a packet can move between any ports without
+// a copy. Packets are single mbufs, never chains.
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,35 @@ struct rte_mempool;
 
 namespace penumbra::io {
 
-inline constexpr std::uint16_t kDescriptors = 1024;  ///< of each ethdev queue
-/// Of each queue of net_af_xdp: as many as the driver of DPDK 22.11 gives the kernel buffers for. With fewer the kernel
-/// drops frames that it has buffers for.
+inline constexpr std::uint16_t kDescriptors = 1024;  ///< Descriptors of each ethdev queue.
+/// Descriptors of each queue of net_af_xdp: the number of buffers that the driver of DPDK 22.11 gives the kernel. With
+/// fewer descriptors the kernel drops frames although it has buffers.
 inline constexpr std::uint16_t kXdpDescriptors = 2048;
 
-/// How much of it is needed.
+/// The size of a pool.
 struct PoolSize {
   std::uint32_t packets = 0;
-  std::uint16_t data_room = 0;  ///< bytes of a packet's buffer, headroom included
+  std::uint16_t data_room = 0;  ///< Bytes of a packet's buffer, including the headroom.
 };
 
-/// Packets for everything that can be in flight: device queues, rings between workers, the workers' own. The buffer
-/// takes a frame of `largest_frame` bytes or of any port's MTU.
+/// Returns the size for all packets that can be in flight: device queues, rings between workers, and the workers' own
+/// packets. A buffer holds a frame of `largest_frame` bytes or of any port's MTU.
 PoolSize pool_size(std::span<const control::PortConfig> ports, std::uint16_t workers, std::uint32_t largest_frame);
 
-/// For what the host sends by way of twins: the rings to the workers, and what both ends hold. No packets without a
-/// twin.
+/// Returns the size for the packets that the host sends through twins: the rings to the workers and the packets held at
+/// both ends. Without a twin the pool has no packets.
 PoolSize host_pool_size(std::span<const control::PortConfig> ports, std::uint16_t workers);
 
-/// Bytes of memory that a pool of that size takes, ample.
+/// Returns an upper bound in bytes of a pool's memory.
 std::uint64_t pool_bytes(const PoolSize& size);
 
-/// Shared by the ports that use it.
+/// The ports that use a pool share it.
 using PacketPool = std::shared_ptr<rte_mempool>;
 
-/// Throws std::runtime_error if there is not enough memory. The EAL must run.
+/// Creates a pool. Throws std::runtime_error if there is not enough memory. The EAL must be running.
 PacketPool create_pool(const PoolSize& size);
-/// A pool of few packets for a thread that is no worker: threads keep none of them back. Throws likewise.
+/// Creates a pool of few packets for a thread that is not a worker, without per-thread caches. Throws like
+/// create_pool().
 PacketPool create_small_pool(const PoolSize& size);
 
 }  // namespace penumbra::io

@@ -10,26 +10,27 @@ struct rte_ring;
 
 namespace penumbra::io {
 
-inline constexpr std::uint16_t kRingSlots = 1024;  ///< of each ring between threads
+inline constexpr std::uint16_t kRingSlots = 1024;  ///< Slots of each ring between threads.
 
-/// Packets on their way from one thread, which puts, to another, which takes. Up to kRingSlots - 1 of them.
+/// A queue of up to kRingSlots - 1 packets from one producer thread to one consumer thread.
 class PacketRing {
  public:
-  /// `name` is unique among the rings of this process. Throws std::runtime_error for want of memory. The EAL must run.
+  /// Creates the ring. `name` must be unique among the rings of this process. Throws std::runtime_error if memory is
+  /// short. The EAL must be running.
   explicit PacketRing(const std::string& name);
   PacketRing(PacketRing&&) = default;
   PacketRing& operator=(PacketRing&&) = default;
-  /// Frees what is still in it.
+  /// Frees the remaining packets.
   ~PacketRing();
 
-  /// Returns how many were taken over, always the first ones.
+  /// Returns the number of packets that the ring accepted, always the first packets. Producer thread.
   std::uint16_t put(rte_mbuf** packets, std::uint16_t count) noexcept;
-  /// How many put() would certainly take over. By the thread that puts.
+  /// Returns the number of packets that put() would certainly accept. Producer thread.
   std::uint16_t room() const noexcept;
-  /// Returns how many there were, at most `count`.
+  /// Removes up to `count` packets and returns their number. Consumer thread.
   std::uint16_t take(rte_mbuf** packets, std::uint16_t count) noexcept;
   bool empty() const noexcept;
-  /// Frees what is in it. By the thread that takes.
+  /// Frees all packets in the ring. Consumer thread.
   void clear() noexcept;
 
  private:

@@ -8,8 +8,8 @@
 namespace penumbra::io {
 namespace {
 
-// draft-ietf-opsawg-pcapng, sections 3.1 and 4.1.
-constexpr std::uint32_t kSectionHeader = 0x0A0D0D0A;  // the same in both byte orders
+// The format is in draft-ietf-opsawg-pcapng, sections 3.1 and 4.1.
+constexpr std::uint32_t kSectionHeader = 0x0A0D0D0A;  // Equal in both byte orders.
 constexpr std::uint32_t kByteOrder = 0x1A2B3C4D;
 constexpr std::uint32_t kLeastBlock = 12;
 
@@ -18,7 +18,7 @@ constexpr std::uint32_t kLeastBlock = 12;
 bool has_mixed_byte_orders(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   bool first = true, swapped = false;
-  std::array<std::uint32_t, 3> head{};  // type, length, and a section's byte order
+  std::array<std::uint32_t, 3> head{};  // Type, length, and a section's byte order.
   while (in.read(reinterpret_cast<char*>(head.data()), sizeof head)) {
     if (head[0] == kSectionHeader) {
       const bool now = head[2] == __builtin_bswap32(kByteOrder);

@@ -5,9 +5,9 @@
 
 namespace penumbra::io {
 
-/// Whether a pcapng file has sections of different byte orders. libpcap refuses such a file, and takes the second
-/// section's length for damage. Walks the blocks' heads; returns false where the file is no pcapng file or is damaged
-/// before a section of another byte order begins.
+/// Returns true if a pcapng file has sections of different byte orders. libpcap refuses such a file, and reports the
+/// second section's length as damage. Reads the block headers. Returns false if the file is not pcapng or is damaged
+/// before the byte order changes.
 bool has_mixed_byte_orders(const std::filesystem::path& file);
 
 }  // namespace penumbra::io

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ports as workers see them: private receive and transmit queues. Behind them a DPDK ethdev or a built-in source and
-// sink; a worker cannot tell.
+// Defines ports as workers see them: private receive and transmit queues. The implementation is a DPDK ethdev or a
+// built-in source and sink.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +22,17 @@ namespace penumbra::io {
 /// Packets that were lost inside a port.
 struct Loss {
   std::uint64_t packets = 0;
-  std::uint64_t bytes = 0;  ///< frames without FCS
+  std::uint64_t bytes = 0;  ///< Bytes of frames without FCS.
 };
 
-/// Packets that a device lost, by its own count: the runtime counts them neither as received nor, if they were to be
-/// sent, as anything but sent.
+/// Packets that a device lost by its own count. The runtime does not count them as received, and counts lost
+/// transmissions as sent.
 struct DeviceLoss {
-  std::string what;  ///< as a key of `show ports`
+  std::string what;  ///< A key of `show ports`.
   std::uint64_t packets = 0;
 };
 
-/// A receive queue: used by one worker.
+/// A receive queue, used by one worker.
 class RxQueue {
  public:
   RxQueue() = default;
@@ -40,26 +40,26 @@ class RxQueue {
   RxQueue& operator=(const RxQueue&) = delete;
   virtual ~RxQueue() = default;
 
-  /// Up to `capacity` packets, the caller's from then on; never waits. All of them came from one port.
+  /// Receives up to `capacity` packets, which the caller then owns. All packets come from one port. Never waits.
   virtual std::uint16_t receive(rte_mbuf** packets, std::uint16_t capacity) noexcept = 0;
-  /// How many packets receive() has taken from the device for other workers and lost because their rings were full. In
-  /// each call they count against `capacity` too. By its worker.
+  /// Returns the number of packets that receive() took from the device for other workers and dropped because their
+  /// rings were full. In each call they count against `capacity` too. Worker of this queue only.
   virtual std::uint64_t lost() const noexcept { return 0; }
-  /// Ends receiving: nothing more is taken from the port's device. What software RSS took before and holds for a queue
-  /// still comes out of it. Called by the queue's worker; it concerns the whole port.
+  /// Stops taking packets from the port's device. Packets that software RSS already holds for a queue are still
+  /// received. The queue's worker calls it, and it affects the whole port.
   virtual void drain() noexcept = 0;
-  /// No packet will come any more: a finite source has given its last one, or drain() was called and nothing is held
-  /// back for this queue, nor can another queue's worker still put something there. Once true it stays true.
+  /// Returns true if no more packets will come, and then stays true. A finite source is exhausted when it is empty.
+  /// After drain() the queue is exhausted when it holds no packets and no other worker can pass packets to it.
   virtual bool exhausted() const noexcept = 0;
 
-  /// What becomes readable, by an edge, when a packet comes while it is armed; none where the driver has no RX
-  /// interrupt, which is so for packets that another worker passes on, too. Of a started port.
+  /// Returns descriptors that become readable, edge-triggered, when a packet arrives while armed. Empty if the driver
+  /// has no RX interrupts or other workers pass packets to this queue. The port must be started.
   virtual std::vector<int> interrupts() const { return {}; }
-  /// Switches the interrupts on or off. A packet that came before raises none. By its worker.
+  /// Switches the interrupts on or off. Packets that arrived earlier raise no interrupt. Worker of this queue only.
   virtual void arm(bool /*on*/) noexcept {}
 };
 
-/// A transmit queue: used by one worker.
+/// A transmit queue, used by one worker.
 class TxQueue {
  public:
   TxQueue() = default;
@@ -67,28 +67,29 @@ class TxQueue {
   TxQueue& operator=(const TxQueue&) = delete;
   virtual ~TxQueue() = default;
 
-  /// Hands over packets; returns how many were taken, always the first ones. Built-in sinks take all.
+  /// Sends packets. Returns the number of accepted packets, always the first packets. Built-in sinks accept all.
   virtual std::uint16_t send(rte_mbuf** packets, std::uint16_t count) noexcept = 0;
-  /// Writes out what it holds back. When the worker has nothing to do, not per burst.
+  /// Writes out packets that the queue holds back. Called when the worker is idle, not per burst.
   virtual void write_out() noexcept {}
-  /// The same at the end of a run.
+  /// Writes out packets that the queue holds back, at the end of a run.
   virtual void close() noexcept = 0;
-  /// Whether there is a device to take packets. Without one send() takes none, and the runtime drops as `port_gone`. By
-  /// its worker.
+  /// Returns true if there is a device to accept packets. Without a device send() accepts none, and the runtime drops
+  /// packets as `port_gone`. Worker of this queue only.
   virtual bool is_open() const noexcept { return true; }
-  /// What send() took and the device never did. Any thread; final when every worker's queue is closed. The runtime
-  /// takes it off what it counted as sent and adds it to its drop `tx_full`.
+  /// Returns the packets that send() accepted and the device never took. The runtime subtracts them from the sent
+  /// packets and adds them to the drop `tx_full`. Any thread; final after every worker's queue is closed.
   virtual Loss unsent() const noexcept { return {}; }
-  /// What send() took and could not write, because the sink's file has failed (the disk was full, say). Likewise, but
-  /// to the drop `sink_failed`.
+  /// Returns the packets that send() accepted and could not write because the sink's file failed, for example because
+  /// the disk is full. The runtime moves them to the drop `sink_failed`. Any thread; final after every worker's queue
+  /// is closed.
   virtual Loss unwritten() const noexcept { return {}; }
 };
 
 class Port;
-/// Opens a port's device once more, as it was opened before: a port that is stopped. Throws std::runtime_error.
+/// Opens a port's device again with the same configuration and returns a stopped port. Throws std::runtime_error.
 using Reopen = std::function<std::unique_ptr<Port>()>;
 
-/// A port that is open. Created stopped; the queues may be used between start() and stop().
+/// An open port, which is created stopped. Queues may be used between start() and stop().
 class Port {
  public:
   Port() = default;
@@ -96,48 +97,49 @@ class Port {
   Port& operator=(const Port&) = delete;
   virtual ~Port() = default;
 
-  virtual const PortInfo& info() const = 0;  ///< with the MAC address and MTU in force
+  virtual const PortInfo& info() const = 0;  ///< The info has the current MAC address and MTU.
   virtual std::uint16_t rx_queues() const = 0;
   virtual RxQueue& rx_queue(std::uint16_t queue) = 0;
   virtual TxQueue& tx_queue(std::uint16_t worker) = 0;
-  /// Until then nothing has been done that cannot be undone: what a sink's file holds goes here.
+  /// Starts the port. Only this call makes changes that cannot be undone, such as emptying a sink's file.
   virtual void start() = 0;
-  /// Frees what is still held back (after a packet limit, say).
+  /// Stops the port and frees packets that it holds back, for example after a packet limit.
   virtual void stop() noexcept = 0;
-  /// Packets that software RSS took from a device and dropped because the ring of the worker they belong to was full.
-  /// Any thread; 0 where there is no software RSS. The runtime counts them as received and as dropped: rss_ring_full.
+  /// Returns the packets that software RSS took from a device and dropped because a worker's ring was full. 0 without
+  /// software RSS. The runtime counts them as received and as dropped: rss_ring_full. Any thread.
   virtual Loss ring_loss() const noexcept = 0;
-  /// Everything that the device can lose, with what it has lost so far (missed, no mbuf, errors). Any thread. A port
-  /// without a device has none.
+  /// Returns every kind of loss that the device counts, with its count (missed, no mbuf, errors). Empty for a port
+  /// without a device. Any thread.
   virtual std::vector<DeviceLoss> device_losses() const { return {}; }
-  /// Whether packets can come and go: there is a cable, a peer. Any thread.
+  /// Returns true if packets can be received and sent: a cable or a peer is connected. Any thread.
   virtual bool link_up() const noexcept { return true; }
-  /// Why the link is down and what to do, in words; empty if the device does not say. Any thread.
+  /// Returns why the link is down and advice; empty if the device does not say. Any thread.
   virtual std::string why_down() const { return ""; }
-  /// Whether its device went away, for good: a Linux interface was deleted, or another one has its name. One thread at
-  /// a time.
+  /// Returns true if the device is gone for good: a Linux interface was deleted, or another interface has its name. One
+  /// thread at a time.
   virtual bool is_lost() const noexcept { return false; }
-  /// How to open it again after this port is destroyed; null for a device that does not go and come.
+  /// Returns a function that opens the port again after this object is destroyed, or null if the device cannot
+  /// disappear.
   virtual Reopen reopen() const { return nullptr; }
-  /// The memory of its packets, which may be on their way through other ports when this one is closed: it is kept
-  /// until every port is closed.
+  /// Returns the memory of the port's packets. Other ports may hold packets when this port closes, so the memory must
+  /// live until every port is closed.
   virtual std::shared_ptr<void> memory() const { return nullptr; }
-  /// The Linux interface behind it that the host's stack sees too ("eth1"), or "".
+  /// Returns the Linux interface of the port that the host's stack sees too ("eth1"), or "".
   virtual std::string host_interface() const { return ""; }
-  /// Driver, device or sink, link, speed: an object for `show ports`.
+  /// Returns driver, device or sink, link and speed: an object for `show ports`.
   virtual nlohmann::ordered_json show() const = 0;
-  /// What has failed since it was opened and what that cost, in words: "FILE: REASON; N packets not written". Empty if
-  /// nothing has. Any thread.
+  /// Returns the failure since the port was opened and its cost, "FILE: REASON; N packets not written", or "" without a
+  /// failure. Any thread.
   virtual std::string failure() const { return ""; }
 };
 
-/// Looks at the ports' files as open_ports() will, and opens no device: captures are read to their end, the route files
-/// of synthetic sources too, and the folders of sinks must be there. Creates nothing, and needs no EAL. Throws
-/// InputError likewise.
+/// Checks the ports' files like open_ports() without opening devices. Reads captures and route files of synthetic
+/// sources to their end, and checks the folders of sinks. Creates nothing and needs no EAL. Throws InputError like
+/// open_ports().
 void check_port_files(std::span<const control::PortConfig> configs);
 
-/// Opens every port for `workers` workers, or none: throws InputError at the port's place with the reason and what to
-/// do. The EAL must run (io/eal.h).
+/// Opens every port for `workers` workers, or no port. Throws InputError at the port's place with the reason and
+/// advice. The EAL must be running (io/eal.h).
 std::vector<std::unique_ptr<Port>> open_ports(std::span<const control::PortConfig> configs, std::uint16_t workers);
 
 }  // namespace penumbra::io

@@ -30,7 +30,7 @@ std::optional<unsigned> mtu_of(const std::string& interface) {
   return answer && answer->ifr_mtu > 0 ? std::optional(static_cast<unsigned>(answer->ifr_mtu)) : std::nullopt;
 }
 
-/// Whether an interface is there that is no TAP device. A driver that does not say what it is counts as TAP.
+/// Returns true if the interface exists and is not a TAP device. A driver that does not identify itself counts as TAP.
 bool is_other_than_tap(const std::string& interface) {
   ethtool_drvinfo driver{};
   driver.cmd = ETHTOOL_GDRVINFO;

@@ -9,8 +9,8 @@
 
 namespace penumbra::io {
 
-/// What this machine has, or lacks, that does not go with the ports' devices and twins: one line each, with the place
-/// and what to do. Opens no device.
+/// Returns warnings about this machine's support for the ports' devices and twins, one per line, with the place and
+/// advice. Opens no device.
 std::vector<std::string> port_warnings(std::span<const control::PortConfig> configs);
 
 }  // namespace penumbra::io

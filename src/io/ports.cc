@@ -18,7 +18,7 @@
 namespace penumbra::io {
 namespace {
 
-/// Does something for one port; what it throws becomes an error at `place`.
+/// Calls `action` for one port and turns its exceptions into errors at `place`.
 template <class Action>
 auto for_port(const control::PortConfig& config, const SourceLocation& place, const Action& action) {
   try {
@@ -45,7 +45,7 @@ const std::filesystem::path* source_file(const control::PortConfig& config) {
   return source == nullptr ? nullptr : &source->file;
 }
 
-/// The captures that a port's device has open: its source, or what DPDK's net_pcap reads and writes.
+/// Returns the captures that a port's device opens: its source, or the files that DPDK's net_pcap reads and writes.
 std::vector<std::filesystem::path> device_files(const control::PortConfig& config) {
   if (const auto* source = source_file(config)) return {*source};
   std::vector<std::filesystem::path> files;
@@ -59,7 +59,7 @@ std::vector<std::filesystem::path> device_files(const control::PortConfig& confi
   return files;
 }
 
-/// A sink writes its file anew: nobody else may read or write it, and nothing but a capture is overwritten.
+/// A sink overwrites its file. So no other port may read or write the file, and only captures are overwritten.
 void check_sinks(std::span<const control::PortConfig> configs) {
   for (const control::PortConfig& config : configs) {
     const auto refuse = [&config](const std::string& what) {
@@ -85,7 +85,7 @@ void check_sinks(std::span<const control::PortConfig> configs) {
   }
 }
 
-/// That the capture could be created where it shall be. Whether this user may is left open: another one may run it.
+/// Throws if the capture's folder does not exist. Does not check the rights, because another user may start the router.
 void require_folder(const std::filesystem::path& file) {
   std::error_code ignored;
   const auto folder = std::filesystem::absolute(file, ignored).parent_path();
@@ -110,7 +110,7 @@ void check_port_files(std::span<const control::PortConfig> configs) {
 
 std::vector<std::unique_ptr<Port>> open_ports(std::span<const control::PortConfig> configs, std::uint16_t workers) {
   check_sinks(configs);
-  // Files that are written last: a pipe is begun when it is opened.
+  // Files are opened last, because a pipe begins when it is opened.
   std::vector<std::unique_ptr<Port>> ports(configs.size());
   std::vector<std::pair<BuiltinPort*, const control::PortConfig*>> builtin;
   std::uint32_t largest_frame = 0;

@@ -13,12 +13,12 @@ namespace {
 const std::string kRoot = "/proc/sys/";
 
 struct Setting {
-  const char* folder;  ///< of all interfaces, below /proc/sys
+  const char* folder;  ///< Folder of all interfaces, below /proc/sys.
   const char* key;
   const char* value;
 };
 
-// Linux Documentation/networking/ip-sysctl.rst.
+// See Linux Documentation/networking/ip-sysctl.rst.
 constexpr std::array<Setting, 4> kSettings{{{"net/ipv4/conf/", "rp_filter", "1"},
                                             {"net/ipv4/conf/", "forwarding", "0"},
                                             {"net/ipv4/conf/", "arp_ignore", "8"},
@@ -36,10 +36,10 @@ bool write(const std::string& file, const std::string& content) {
   return out.good();
 }
 
-/// An interface that is held.
+/// State of an interface that is held.
 struct Held {
   unsigned holders = 0;
-  std::map<std::string, std::string> before;  ///< content by file, for each file that was changed
+  std::map<std::string, std::string> before;  ///< Old content by file, for each changed file.
 };
 
 struct HeldInterfaces {
@@ -60,10 +60,10 @@ QuietInterface::QuietInterface(std::string name) : name_(std::move(name)) {
   Held& held = interfaces.by_name[name_];
   ++held.holders;
   for (const auto& [folder, key, value] : kSettings) {
-    // With slashes for sysctl too, as an interface's name may have dots.
+    // Uses slashes for sysctl too, because an interface's name may have dots.
     const std::string variable = folder + name_ + "/" + key;
     const std::string before = read(kRoot + variable);
-    if (before.empty() || before == value) continue;  // a kernel without this family has nothing to be quiet about
+    if (before.empty() || before == value) continue;  // A kernel without this family has no variable to set.
     if (write(kRoot + variable, value)) {
       held.before.try_emplace(kRoot + variable, before);
     } else {

@@ -6,20 +6,20 @@
 
 namespace penumbra::io {
 
-/// Keeps the host's stack from answering on a Linux interface that a port takes its packets from and a twin stands for:
-/// packet sockets get copies, so the stack would see every packet twice, here and at the twin, and forward or answer
-/// it. Reverse-path filtering drops them here, where no route points to. Several objects may hold one interface: the
-/// last that goes gives it back the settings that the first found. Any thread.
+/// Stops the host's stack from answering on a Linux interface that a port reads and a twin represents. Packet sockets
+/// receive copies, so the stack would see, forward or answer each packet twice: here and at the twin. Reverse-path
+/// filtering drops packets here because no route leads to the interface. Several objects may hold one interface; the
+/// last one restores the original settings. Any thread.
 class QuietInterface {
  public:
-  /// What cannot be set is left as it is (no /proc/sys, no right to write there): failures() names it. An interface
-  /// that was deleted and came back under its name is set again.
+  /// Applies the settings. Settings that cannot be changed (no /proc/sys, no rights) are listed in failures(). A
+  /// deleted interface that returns under its name gets the settings again.
   explicit QuietInterface(std::string name);
   QuietInterface(const QuietInterface&) = delete;
   QuietInterface& operator=(const QuietInterface&) = delete;
   ~QuietInterface();
 
-  /// `sysctl` assignments that somebody else has to make.
+  /// Returns the `sysctl` assignments that the administrator has to make.
   const std::vector<std::string>& failures() const { return failures_; }
 
  private:

@@ -14,7 +14,7 @@
 
 namespace penumbra::io {
 
-/// A value that ethtool reads and writes, and the bit of it that means the offload.
+/// A value that ethtool reads and writes, and its bit for the offload.
 struct ReceiveOffloads::Offload {
   const char* name;
   std::uint32_t get;

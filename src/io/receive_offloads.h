@@ -6,17 +6,17 @@
 
 namespace penumbra::io {
 
-/// Keeps a Linux interface from joining received segments into frames longer than its MTU (GRO and LRO), which a packet
-/// socket would be given as they are and have no room for. As it was when this object goes.
+/// Stops a Linux interface from merging received segments into frames longer than its MTU (GRO and LRO). A packet
+/// socket would receive the merged frames and have no room for them. The destructor restores the settings.
 class ReceiveOffloads {
  public:
-  /// Switches them off.
+  /// Switches the offloads off.
   explicit ReceiveOffloads(std::string interface);
   ReceiveOffloads(const ReceiveOffloads&) = delete;
   ReceiveOffloads& operator=(const ReceiveOffloads&) = delete;
   ~ReceiveOffloads();
 
-  /// Why it did not succeed, and what to do about it; "" if it did.
+  /// Returns why switching failed and advice, or "" on success.
   const std::string& failure() const { return failure_; }
 
  private:

@@ -15,22 +15,22 @@ namespace {
 
 constexpr std::uint64_t kEndless = UINT64_MAX;
 
-/// How many frames of all queues a queue may be ahead of the slowest one, rounded up to whole rounds. Short captures
-/// need several rounds of slack: else each receive() would give only a few packets.
+/// Maximum number of frames, over all queues, that a queue may be ahead of the slowest queue, rounded up to whole
+/// rounds. Short captures need several rounds of slack. Otherwise each receive() would return only a few packets.
 constexpr std::uint64_t kMostAhead = 4096;
 
 }  // namespace
 
-/// Cache-line aligned, as each has its own worker.
+/// Aligned to a cache line, because each queue has its own worker.
 class alignas(64) Replay::Queue final : public RxQueue {
  public:
-  /// Gives `frames` in turn, `left` packets altogether or kEndless.
+  /// Returns `frames` in turn: `left` packets in total, or kEndless.
   Queue(const std::uint8_t* bytes, std::vector<FrameEntry> frames, std::uint64_t left, RateLimiter& limiter)
       : bytes_(bytes), frames_(std::move(frames)), left_(left), limiter_(limiter) {}
 
   void use_pool(PacketPool pool) { pool_ = std::move(pool); }
 
-  /// Keeps this queue at most `slack` rounds of its frames ahead of the slowest of `peers`, which outlive it.
+  /// Keeps this queue at most `slack` rounds ahead of the slowest of `peers`, which must outlive it.
   void keep_in_step(std::vector<const Queue*> peers, std::uint64_t slack) {
     peers_ = std::move(peers);
     slack_ = slack;
@@ -45,7 +45,7 @@ class alignas(64) Replay::Queue final : public RxQueue {
       count = limiter_.take(rte_get_tsc_cycles(), count);
       if (count == 0) return 0;
     }
-    // A pool that is empty gives nothing now; the frames stay for the next time.
+    // If the pool is empty, the frames stay for the next call.
     if (rte_pktmbuf_alloc_bulk(pool_.get(), packets, count) != 0) return 0;
     for (std::uint16_t i = 0; i < count; ++i) fill(*packets[i]);
     if (rounds_ != published_rounds_.load(std::memory_order_relaxed)) {
@@ -59,14 +59,14 @@ class alignas(64) Replay::Queue final : public RxQueue {
   bool exhausted() const noexcept override { return left_ == 0; }
 
  private:
-  /// Frames ahead whose bytes are asked for; entries and bytes are read in order, which the hardware sees by itself
-  /// within a page only.
+  /// Prefetch distance in frames. Entries and bytes are read in order, but the hardware prefetcher stops at page
+  /// boundaries.
   static constexpr std::size_t kAhead = 8;
 
   void fill(rte_mbuf& packet) noexcept {
     const FrameEntry& frame = frames_[next_];
     if (next_ + kAhead < frames_.size()) rte_prefetch0(bytes_ + frames_[next_ + kAhead].offset);
-    // A frame that leaves no space for headroom does without.
+    // A frame without space for headroom gets none.
     if (frame.size > packet.buf_len - std::uint32_t{packet.data_off}) packet.data_off = 0;
     std::memcpy(rte_pktmbuf_mtod(&packet, std::uint8_t*), bytes_ + frame.offset, frame.size);
     packet.data_len = static_cast<std::uint16_t>(frame.size);
@@ -77,8 +77,8 @@ class alignas(64) Replay::Queue final : public RxQueue {
     ++rounds_;
   }
 
-  /// How many frames remain until the end of the last round that this queue may give now. Looks at the peers only
-  /// where `wanted` is more than that.
+  /// Returns the number of frames until the end of the last round that this queue may give now. A result of at least
+  /// `wanted` is not exact. Reads the peers' progress only if the known limit is below `wanted`.
   std::uint64_t left_in_step(std::uint64_t wanted) noexcept {
     const auto left = [this] {
       return rounds_ > last_round_ ? 0 : (last_round_ - rounds_ + 1) * frames_.size() - next_;
@@ -96,11 +96,11 @@ class alignas(64) Replay::Queue final : public RxQueue {
   std::vector<FrameEntry> frames_;
   std::uint64_t left_;
   std::size_t next_ = 0;
-  std::uint64_t rounds_ = 0;      ///< how often all frames have been given
-  std::uint64_t last_round_ = 0;  ///< that may be begun
+  std::uint64_t rounds_ = 0;      ///< Number of finished rounds over all frames.
+  std::uint64_t last_round_ = 0;  ///< The last round that may begin.
   std::uint64_t slack_ = 0;
   std::vector<const Queue*> peers_;
-  std::atomic<std::uint64_t> published_rounds_{0};  ///< `rounds_`, for the peers
+  std::atomic<std::uint64_t> published_rounds_{0};  ///< `rounds_` for the peers.
   RateLimiter& limiter_;
   PacketPool pool_;
   MbufTime time_;
@@ -108,7 +108,7 @@ class alignas(64) Replay::Queue final : public RxQueue {
 
 namespace {
 
-/// How many of the first `packets` frames of the endless repetition of all frames fall to each queue.
+/// Returns each queue's share of the first `packets` frames when all frames repeat endlessly.
 std::vector<std::uint64_t> shares(const Frames& frames, const std::vector<std::vector<FrameEntry>>& parts,
                                   std::uint64_t packets) {
   std::vector<std::uint64_t> shares(parts.size());
@@ -133,10 +133,10 @@ Replay::Replay(Frames frames, std::uint16_t queues, const ReplayPlan& plan)
     queues_.push_back(std::make_unique<Queue>(frames.bytes.data(), std::move(parts[queue]), left, limiter_));
   }
   if (plan.endless) keep_in_step(frames.entries.size());
-  bytes_ = std::move(frames.bytes);  // stays where it is
+  bytes_ = std::move(frames.bytes);  // The bytes do not move in memory.
 }
 
-/// The queues repeat the whole together: each frame comes as often as any other, however fast its queue's worker is.
+/// Keeps the queues in step, so that all frames are repeated equally often although workers differ in speed.
 void Replay::keep_in_step(std::size_t frames) {
   std::vector<Queue*> endless;
   for (const auto& queue : queues_) {

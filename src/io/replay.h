@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames in memory given as packets: what captures and synthetic traffic have in common.
+// Replays frames in memory as packets, for captures and synthetic traffic.
 #pragma once
 
 #include <atomic>
@@ -16,20 +16,19 @@
 
 namespace penumbra::io {
 
-/// How often frames are given: all of them, in turn.
+/// The number of repetitions and the rate of a replay. Frames are given in turn.
 struct ReplayPlan {
   bool endless = false;
-  std::uint64_t packets =
-      0;                 ///< unless endless: in all queues together; the frames are begun anew as often as it takes
-  control::Rate rate{};  ///< of all queues together
+  std::uint64_t packets = 0;  ///< Total over all queues unless endless. The frames repeat as often as needed.
+  control::Rate rate{};       ///< Total rate of all queues.
 };
 
-/// Frames dealt out to queues by flow, each replayed by its own worker in order. Where frames are repeated without end,
-/// the queues repeat the whole together: one that is ahead gives nothing until the others follow. The packets are
-/// copies: whoever gets them may rewrite them.
+/// Frames distributed over queues by flow. Each queue's worker replays its frames in order. In an endless replay the
+/// queues repeat all frames together: a queue that is ahead returns nothing until the others follow. The packets are
+/// copies, so the receiver may rewrite them.
 class Replay {
  public:
-  /// The EAL must run.
+  /// The EAL must be running.
   Replay(Frames frames, std::uint16_t queues, const ReplayPlan& plan);
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
@@ -39,9 +38,9 @@ class Replay {
   std::uint16_t queues() const { return static_cast<std::uint16_t>(queues_.size()); }
   RxQueue& queue(std::uint16_t index);
 
-  /// From where packets are taken. Before the first receive().
+  /// Sets the pool of the packets. Call before the first receive().
   void use_pool(const PacketPool& pool);
-  /// The rate counts from now on.
+  /// Starts the rate limit's clock.
   void start();
 
  private:

@@ -32,7 +32,7 @@ SharedTx::~SharedTx() {
 }
 
 std::uint16_t SharedTx::send(rte_mbuf** packets, std::uint16_t count) noexcept {
-  // In DPDK's ring a sender that ends after another one waits for it by a relaxed read: enough on x86-64 only.
+  // In DPDK's ring a producer waits for an earlier producer by a relaxed read, which is sufficient on x86-64 only.
   tell_handed_over(ring_.get());
   const unsigned taken = rte_ring_mp_enqueue_burst(ring_.get(), reinterpret_cast<void**>(packets), count, nullptr);
   pump();
@@ -40,8 +40,9 @@ std::uint16_t SharedTx::send(rte_mbuf** packets, std::uint16_t count) noexcept {
 }
 
 void SharedTx::pump() noexcept {
-  // A thread that finds the device attended leaves its packets to the one that attends it; that one looks into the ring
-  // once more after it has gone, so nothing is left behind: its exchange sees the other's, and with it the packets.
+  // A thread that finds the device attended leaves its packets to the attending thread. That thread checks the ring
+  // again after it has released the device, so no packet is left. The exchange() of each thread observes the exchange()
+  // of the previous thread, and therefore its packets.
   while (!attended_.exchange(true)) {
     const bool all = transmit_all();
     held_back_.store(!all, std::memory_order_relaxed);
@@ -50,7 +51,7 @@ void SharedTx::pump() noexcept {
   }
 }
 
-/// False if the device did not take everything.
+/// Returns false if the device did not accept everything.
 bool SharedTx::transmit_all() noexcept {
   while (true) {
     if (begin_ == end_) {
@@ -73,7 +74,7 @@ void SharedTx::close() noexcept {
     if (!waiting() && rte_ring_empty(ring_.get()) != 0) return;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  while (attended_.exchange(true)) std::this_thread::yield();  // one that closed before may still be at it
+  while (attended_.exchange(true)) std::this_thread::yield();  // A thread that closed earlier may still be sending.
   do {
     for (std::uint16_t i = begin_; i < end_; ++i) {
       dropped_packets_.fetch_add(1, std::memory_order_relaxed);

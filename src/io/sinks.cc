@@ -21,7 +21,7 @@ std::uint16_t CountingTxQueue::send(rte_mbuf** packets, std::uint16_t count) noe
 }
 
 std::uint16_t CaptureTxQueue::send(rte_mbuf** packets, std::uint16_t count) noexcept {
-  std::uint64_t sent_at = 0;  // the clock is read once a burst, and not at all for packets from captures
+  std::uint64_t sent_at = 0;  // The clock is read at most once per burst, and never for packets of captures.
   for (std::uint16_t i = 0; i < count; ++i) {
     const rte_mbuf& packet = *packets[i];
     if (!time_.has(packet) && sent_at == 0) sent_at = now();

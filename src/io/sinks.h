@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Transmit queues that end inside the program.
+// Defines transmit queues that end inside the program.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace penumbra::io {
 
-/// Forgets packets. The runtime has counted them.
+/// Frees packets. The runtime has already counted them.
 class CountingTxQueue final : public TxQueue {
  public:
   std::uint16_t send(rte_mbuf** packets, std::uint16_t count) noexcept override;
   void close() noexcept override {}
 };
 
-/// Writes packets to a capture that it shares with other workers' queues. A packet keeps the time at which it was
-/// captured, or else gets that of sending. A file that has failed loses what is sent. The file outlives it.
+/// Writes packets to a capture file shared with other workers' queues. A packet keeps its capture time or gets the time
+/// of sending. If the file has failed, packets are lost. The file must outlive the queue.
 class CaptureTxQueue final : public TxQueue {
  public:
   explicit CaptureTxQueue(CaptureFile& file) : writer_(file) {}

@@ -25,7 +25,7 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
     }
   }
 
-  /// The device and the other workers' rings have the first turn in turn, so that none of them starves.
+  /// Starts at the device and at the other workers' rings in rotation, so that none of them starves.
   std::uint16_t receive(rte_mbuf** packets, std::uint16_t capacity) noexcept override {
     const std::uint64_t lost_before = lost();
     std::uint16_t count = 0;
@@ -52,7 +52,7 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
 
   bool exhausted() const noexcept override {
     for (const auto& feeder : all_.queues_) {
-      // In this order: what the feeder put into the ring before it finished must be seen.
+      // The order of both checks matters: packets that the feeder put into the ring before it finished must be visible.
       if (!feeder->finished_.load(std::memory_order_acquire)) return false;
       if (feeder.get() != this && !feeder->rings_.empty() && !feeder->rings_[index_]->empty()) {
         return false;
@@ -72,18 +72,18 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
   }
 
  private:
-  /// Packets on their way to another queue.
+  /// Packets to be passed to another queue.
   struct Parcel {
     std::uint16_t size = 0;
     std::array<rte_mbuf*, Chunk::kCapacity> packets;
   };
 
-  /// What another worker has received for this one, at most `room`.
+  /// Takes at most `room` packets that another worker received for this worker.
   std::uint16_t take_from(Queue& feeder, rte_mbuf** packets, std::uint16_t room) const noexcept {
     return feeder.rings_.empty() ? 0 : feeder.rings_[index_]->take(packets, room);
   }
 
-  /// Takes from the device, keeps this worker's own packets, at most `capacity`, and passes on the others'.
+  /// Polls the device, keeps up to `capacity` packets of this worker and passes the others on.
   std::uint16_t poll(rte_mbuf** packets, std::uint16_t capacity) noexcept {
     if (finished_.load(std::memory_order_relaxed)) return 0;
     if (all_.draining_.load(std::memory_order_relaxed)) {
@@ -119,7 +119,7 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
     }
   }
 
-  /// One writer, any readers.
+  /// One thread writes the counters; any thread reads them.
   void count_lost(const rte_mbuf& packet) noexcept {
     lost_packets_.store(lost_packets_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     lost_bytes_.store(lost_bytes_.load(std::memory_order_relaxed) + packet.data_len, std::memory_order_relaxed);
@@ -128,10 +128,10 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
   SoftwareRss& all_;
   std::uint16_t index_;
   std::unique_ptr<RxQueue> input_;
-  std::vector<std::unique_ptr<PacketRing>> rings_;  ///< to each other queue; none without an input
+  std::vector<std::unique_ptr<PacketRing>> rings_;  ///< Rings to the other queues; empty without an input.
   std::vector<Parcel> parcels_;
-  std::size_t first_ = 0;       ///< whose turn it is to be asked first
-  std::atomic<bool> finished_;  ///< puts nothing into its rings any more
+  std::size_t first_ = 0;       ///< The source that the next receive() polls first.
+  std::atomic<bool> finished_;  ///< True if this queue puts no more packets into its rings.
   std::atomic<std::uint64_t> lost_packets_{0};
   std::atomic<std::uint64_t> lost_bytes_{0};
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Receive side scaling where the device has none, or has fewer queues than there are workers. The worker that polls the
-// device hashes each packet's flow and passes what is another worker's through a ring that only these two use, so that
-// a flow stays on one worker and in order.
+// Implements receive side scaling for devices without it or with fewer queues than workers. The worker that polls the
+// device hashes each packet's flow, and passes other workers' packets on. Each pair of workers has its own ring. A flow
+// therefore stays in order on one worker.
 #pragma once
 
 #include <atomic>
@@ -14,10 +14,12 @@
 
 namespace penumbra::io {
 
-/// Queues for `inputs.size()` workers. Worker q polls inputs[q], which may be null: it then lives on what others pass.
+/// Queues for `inputs.size()` workers. Worker q polls inputs[q]. If inputs[q] is null, worker q receives only packets
+/// that others pass.
 class SoftwareRss {
  public:
-  /// `name` is unique among the rings of this process. Throws std::runtime_error for want of memory. The EAL must run.
+  /// `name` must be unique among the rings of this process. Throws std::runtime_error if memory is short. The EAL must
+  /// be running.
   SoftwareRss(const std::string& name, std::vector<std::unique_ptr<RxQueue>> inputs);
   SoftwareRss(const SoftwareRss&) = delete;
   SoftwareRss& operator=(const SoftwareRss&) = delete;
@@ -25,9 +27,9 @@ class SoftwareRss {
 
   std::uint16_t queues() const { return static_cast<std::uint16_t>(queues_.size()); }
   RxQueue& queue(std::uint16_t index);
-  /// What full rings refused. Any thread.
+  /// Returns the packets dropped because a ring was full. Any thread.
   Loss loss() const noexcept;
-  /// Frees what waits in the rings. No worker may be at it.
+  /// Frees the packets in the rings. No worker may use the queues meanwhile.
   void clear() noexcept;
 
  private:

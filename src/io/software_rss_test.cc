@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t kPackets = 20000;
 
-/// Frame i of the stream carries the time i.
+/// Returns a stream of frames. Frame i has the time i.
 Frames stream() {
   control::SynthSource source;
   source.destinations = control::SynthSource::Destinations::zipf;
@@ -33,7 +33,7 @@ Frames stream() {
   return frames;
 }
 
-/// A queue that belongs to something else.
+/// Refers to a queue that another object owns.
 class Borrowed final : public RxQueue {
  public:
   explicit Borrowed(RxQueue& queue) : queue_(queue) {}
@@ -55,7 +55,7 @@ class SoftwareRssTest : public ::testing::Test {
   }
   void TearDown() override { EXPECT_EQ(rte_mempool_in_use_count(pool_.get()), 0U); }
 
-  /// `devices` queues of a device for `queues` workers.
+  /// Creates queues for `queues` workers from the queues of `device`.
   std::unique_ptr<SoftwareRss> make_rss(Replay& device, std::uint16_t queues) {
     device.use_pool(pool_);
     device.start();
@@ -72,7 +72,7 @@ std::string flow_of(const rte_mbuf& packet) {
   return std::string(frame + 26, 12) + frame[23];
 }
 
-/// What one worker saw: the packets of each flow, in the order of their coming.
+/// The packets that one worker received, by flow, in the order of arrival.
 using Seen = std::map<std::string, std::vector<std::uint64_t>>;
 
 Seen run_worker(RxQueue& queue) {
@@ -122,7 +122,7 @@ TEST_F(SoftwareRssTest, CountsWhatFullRingsRefuse) {
   std::uint64_t own = 0, others = 0;
   std::array<rte_mbuf*, 64> packets{};
   const auto take_all = [&](std::uint16_t queue, std::uint64_t& sum) {
-    // Nobody empties the other queue's ring meanwhile.
+    // The other queue's ring is not emptied meanwhile.
     while (const std::uint16_t count = rss->queue(queue).receive(packets.data(), packets.size())) {
       sum += count;
       rte_pktmbuf_free_bulk(packets.data(), count);
@@ -137,14 +137,14 @@ TEST_F(SoftwareRssTest, CountsWhatFullRingsRefuse) {
   EXPECT_EQ(own + others + rss->loss().packets, kPackets);
 }
 
-/// What is received and what is lost is received, so that a limit on packets can be kept.
+/// Received and lost packets together stay within the capacity, so that a packet limit can be kept.
 TEST_F(SoftwareRssTest, TakesNoMoreThanIsAskedForEvenIfSomeIsLost) {
   Replay device(stream(), 2, {.packets = kPackets});
   const auto rss = make_rss(device, 3);
   std::array<rte_mbuf*, 64> packets{};
   constexpr std::uint16_t kTaking = 2;
   std::array<std::uint64_t, kTaking> lost{};
-  // The second one lives on its own device queue and on what the first one passes on; the third one takes nothing.
+  // Queue 1 receives from its own device queue and from queue 0. Queue 2 never takes packets.
   std::uint16_t capacity = 1;
   while (!device.queue(0).exhausted() || !device.queue(1).exhausted()) {
     capacity = static_cast<std::uint16_t>(capacity % packets.size() + 1);
@@ -160,7 +160,7 @@ TEST_F(SoftwareRssTest, TakesNoMoreThanIsAskedForEvenIfSomeIsLost) {
   rss->clear();
 }
 
-/// Each of two device queues gives more than a worker takes at once, all of it one worker's.
+/// Each of two device queues gives more packets than a worker takes in one call, all for the same worker.
 TEST_F(SoftwareRssTest, NeitherTheDeviceNorARingStarves) {
   Frames all = stream(), one;
   const FrameEntry entry = all.entries.front();
@@ -199,7 +199,8 @@ TEST_F(SoftwareRssTest, DrainsWhatItHolds) {
   const std::uint16_t own = rss->queue(0).receive(packets.data(), packets.size());
   rte_pktmbuf_free_bulk(packets.data(), own);
   ASSERT_LT(own, 64);
-  rss->queue(1).drain();  // not by the worker that polls the device: that one may still put something in
+  // The worker that polls the device has not noticed the drain, so it may still pass packets on.
+  rss->queue(1).drain();
   EXPECT_FALSE(rss->queue(1).exhausted());
   EXPECT_EQ(rss->queue(0).receive(packets.data(), packets.size()), 0);
   EXPECT_FALSE(rss->queue(1).exhausted());
@@ -220,7 +221,8 @@ TEST_F(SoftwareRssTest, FreesWhatNobodyTook) {
   EXPECT_EQ(rte_mempool_in_use_count(pool_.get()), 0U);
 }
 
-/// A device's transmit queue that takes a few packets at a time, now and then none, and never two callers at once.
+/// A device's transmit queue that accepts few packets at a time, and sometimes none. transmit() checks that no two
+/// threads call it concurrently.
 class SlowDevice {
  public:
   std::uint16_t transmit(rte_mbuf** packets, std::uint16_t count) {

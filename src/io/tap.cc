@@ -67,7 +67,7 @@ void Tap::set(MacAddress mac, std::uint16_t mtu) {
   ask(control, SIOCGIFHWADDR, request, "ask for its MAC address");
   std::array<char, 6> bytes;
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(mac.value >> (40 - 8 * i));
-  // With an address that is set go the neighbours, those too that somebody entered by hand.
+  // Setting the address would delete the interface's neighbours, including manually added ones.
   if (!std::equal(bytes.begin(), bytes.end(), request.ifr_hwaddr.sa_data)) {
     request.ifr_hwaddr.sa_family = ARPHRD_ETHER;
     std::ranges::copy(bytes, request.ifr_hwaddr.sa_data);

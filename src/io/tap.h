@@ -12,30 +12,32 @@
 
 namespace penumbra::io {
 
-/// A TAP interface of the host: what is written comes in there, what the host sends there is read. Gone with this
-/// object, unless it was there before (`ip tuntap add NAME mode tap`).
+/// A TAP interface of the host. Frames written to it arrive at the host; frames that the host sends on it can be read.
+/// The interface disappears with this object, unless it existed before (`ip tuntap add NAME mode tap`).
 class Tap {
  public:
-  /// Creates it, or takes one over that nobody uses. Neither blocks nor offers offloads: frames are whole, not longer
-  /// than the MTU, their checksums right. Throws std::runtime_error with what to do.
+  /// Creates the interface, or takes over an unused existing one. Reads and writes never block. No offloads are
+  /// offered, so frames are whole, within the MTU, and have right checksums. Throws std::runtime_error with advice.
   Tap(const std::string& name, MacAddress mac, std::uint16_t mtu);
   Tap(const Tap&) = delete;
   Tap& operator=(const Tap&) = delete;
 
   const std::string& name() const { return name_; }
   int descriptor() const { return descriptor_.get(); }
-  /// Gives it a MAC address and an MTU. Throws std::runtime_error.
+  /// Sets the MAC address and the MTU. Throws std::runtime_error.
   void set(MacAddress mac, std::uint16_t mtu);
-  /// As `ip link set NAME up`: it is down at first. Throws std::runtime_error.
+  /// Brings the interface up, like `ip link set NAME up`; it is down at first. Throws std::runtime_error.
   void bring_up();
-  /// What the host sees of the cable: `ip link` shows NO-CARRIER without.
+  /// Sets the carrier that the host sees; `ip link` shows NO-CARRIER without it.
   void set_carrier(bool up) noexcept;
 
-  /// Whether the host took the frame: it does not while the interface is down, has no memory or is gone.
+  /// Returns true if the host accepted the frame. The host refuses it if the interface is down or deleted, or if memory
+  /// is short.
   bool write(std::span<const std::uint8_t> frame) noexcept;
-  /// The bytes of a frame that the host sends, cut if it is longer than `room`. Nothing if there is none.
+  /// Reads a frame that the host sent and returns its size, truncated to the size of `room`. Returns nothing if there
+  /// is no frame.
   std::optional<std::size_t> read(std::span<std::uint8_t> room) noexcept;
-  /// The interface was deleted: nothing will ever go through here again.
+  /// Returns true if the interface was deleted; it never works again.
   bool gone() const noexcept { return gone_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of this folder share.
+// Shares helpers between the tests of this folder.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace penumbra::io::test {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// Writes and reads whole files.
+/// Write and read whole files.
 inline void write_file(const std::filesystem::path& file, const Bytes& bytes) {
   std::ofstream stream(file, std::ios::binary);
   stream.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
@@ -31,7 +31,7 @@ inline Bytes read_file(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// Puts numbers into bytes in one byte order or the other.
+/// Writes numbers into bytes in either byte order.
 class Writer {
  public:
   explicit Writer(bool big_endian) : big_endian_(big_endian) {}
@@ -59,7 +59,7 @@ struct Record {
   bool operator==(const Record&) const = default;
 };
 
-/// How a pcap file is written.
+/// The format of a pcap file.
 struct PcapForm {
   bool big_endian = false;
   bool nanoseconds = true;
@@ -78,7 +78,7 @@ inline Bytes pcap_file(const std::vector<Record>& records, const PcapForm& form 
   return file.bytes();
 }
 
-/// pcapng with one interface whose timestamps are in nanoseconds.
+/// Returns a pcapng file with one interface whose timestamps are in nanoseconds.
 inline Bytes pcapng_file(const std::vector<Record>& records, bool big_endian) {
   Writer file(big_endian);
   file.put(0x0A0D0D0A, 4).put(28, 4).put(0x1A2B3C4D, 4).put(1, 2).put(0, 2).put(UINT64_MAX, 8).put(28, 4);
@@ -101,12 +101,12 @@ inline std::vector<Record> records_of(const Frames& frames) {
   return records;
 }
 
-/// The EAL, once in this process.
+/// Starts the EAL once in this process.
 inline void need_eal() {
   start_eal({}, 4);
 }
 
-/// A port as the configuration would give it.
+/// Returns a port as the configuration would define it.
 inline control::PortConfig port_config(const std::string& device, const std::string& sink = "count",
                                        std::uint16_t index = 0) {
   const ConfigNode node = ConfigNode::parse("{device: '" + device + "', sink: '" + sink + "'}", "test.yaml", "/");
@@ -126,7 +126,7 @@ inline Bytes bytes_of(const rte_mbuf& packet) {
   return {data, data + packet.data_len};
 }
 
-/// Everything that a finite queue gives; the packets are freed.
+/// Receives and frees all packets of a finite queue, and returns their bytes.
 inline std::vector<Bytes> receive_all(RxQueue& queue, std::uint16_t burst = 64) {
   std::vector<Bytes> frames;
   std::vector<rte_mbuf*> packets(burst);

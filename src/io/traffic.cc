@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kTwoTo64 = 18446744073709551616.0;
 
-/// The smallest whole number that is not below share * 2^64.
+/// Returns the smallest whole number that is at least share * 2^64.
 std::uint64_t scale(double share) {
   const double scaled = std::ceil(share * kTwoTo64);
   return scaled >= kTwoTo64 ? UINT64_MAX : static_cast<std::uint64_t>(scaled);
@@ -64,7 +64,7 @@ std::size_t Traffic::fill(std::uint64_t index, std::span<std::uint8_t> frame) co
 template <class Family>
 std::size_t Traffic::fill_as(std::uint64_t index, std::span<std::uint8_t> frame) const {
   const auto& prefixes = std::get<std::vector<typename Family::Prefix>>(prefixes_);
-  // The seed is spread first, or streams of neighbouring seeds would be one another's, shifted.
+  // The seed is mixed first. Otherwise the streams of neighbouring seeds would be shifted copies of each other.
   Random random(Random(source_.seed).next() ^ index * 0xD1342543DE82EF95U);
   const bool odd = random.next() < odd_below_;
   typename Family::Flow flow;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A deterministic stream of Ethernet frames: the same source and mix give the same frames on every machine.
+// Generates a deterministic stream of Ethernet frames: the same source and mix give the same frames on every machine.
 #pragma once
 
 #include <cstddef>
@@ -14,35 +14,42 @@
 
 namespace penumbra::io {
 
-/// What goes into a stream besides well-formed packets.
+/// The kinds of packets in a stream besides well-formed packets.
 struct TrafficMix {
-  /// The share of odd packets, 0 to 1, all kinds equally often. Of IPv4: time to live 0 and 1, wrong header checksum,
-  /// wrong version, header length or total length, truncated frames, options, martian sources and destinations,
-  /// fragments, multicast, broadcast, ARP, IPv6, VLAN, other ethertypes and frames to a link's broadcast address. Of
-  /// IPv6: hop limit 0 and 1, wrong version or payload length, jumbograms, truncated frames, extension headers,
-  /// fragments, martian, link-local and multicast addresses, neighbour discovery, ARP, IPv4, VLAN, other ethertypes and
-  /// frames to a link's groups.
+  /// The share of odd packets, 0 to 1. All kinds are equally frequent.
+  ///
+  /// - IPv4: time to live 0 and 1, wrong header checksum, wrong version, wrong header length or total length.
+  /// - IPv4: truncated frames, options, martian sources and destinations, fragments, multicast, broadcast.
+  /// - IPv4: ARP, IPv6, VLAN, other ethertypes, and frames to a link's broadcast address.
+  /// - IPv6: hop limit 0 and 1, wrong version or payload length, jumbograms, truncated frames, extension headers.
+  /// - IPv6: fragments, martian, link-local and multicast addresses, neighbour discovery.
+  /// - IPv6: ARP, IPv4, VLAN, other ethertypes, and frames to a link's groups.
   double odd_share = 0;
-  MacAddress destination{0x020000000001};  ///< of the port that the frames arrive at
+  MacAddress destination{0x020000000001};  ///< MAC address of the port that receives the frames.
 };
 
-/// Ethernet frames (without FCS) that carry IPv4 with UDP (three of four) or TCP, sources and destinations unicast; or
-/// IPv6 with UDP, three of four flows with a flow label, sources and where no prefixes are given destinations of
-/// 2000::/3. Every checksum is right. With uniform and prefix destinations every packet is a flow of its own; with
-/// Zipf, flow number k comes with a probability in proportion to 1 / k^exponent (addresses, ports and label of a flow
-/// are fixed). The first six bytes of a well-formed packet's payload, if it has as many, are the frame's number in the
-/// stream, in network byte order; the rest is 0. Immutable after construction; any number of threads may call fill().
+/// A stream of Ethernet frames without FCS. Every checksum is right.
+///
+/// - IPv4: three of four packets are UDP, the others TCP. Sources and destinations are unicast.
+/// - IPv6: all packets are UDP, and three of four flows have a flow label. Sources are in 2000::/3, and so are
+///   destinations unless prefixes are given.
+///
+/// With uniform and prefix destinations every packet is a separate flow. With Zipf, flow number k has a probability
+/// proportional to 1 / k^exponent. A flow has fixed addresses, ports and label. The payload of a well-formed packet
+/// begins with the frame's number in the stream, six bytes in network byte order, if it fits. The rest is 0. Immutable
+/// after construction; any number of threads may call fill().
 class Traffic {
  public:
   using Prefixes = std::variant<std::vector<Ipv4Prefix>, std::vector<Ipv6Prefix>>;
 
-  /// Reads the route file of a source with prefix destinations. Throws InputError if it cannot be read or has no route.
+  /// Reads the route file of a source with prefix destinations. Throws InputError if the file cannot be read or has no
+  /// route.
   explicit Traffic(const control::SynthSource& source, const TrafficMix& mix = {});
-  /// With these, of the source's family, in place of a route file; not empty.
+  /// Uses `prefixes`, which must be of the source's family and not empty, instead of a route file.
   Traffic(const control::SynthSource& source, Prefixes prefixes, const TrafficMix& mix = {});
 
-  /// Writes frame number `index` of the stream to `frame`, which has room for SynthSource::kLargestFrame bytes. Returns
-  /// its bytes.
+  /// Writes frame number `index` to `frame`, which must have room for SynthSource::kLargestFrame bytes. Returns the
+  /// size in bytes.
   std::size_t fill(std::uint64_t index, std::span<std::uint8_t> frame) const;
 
  private:
@@ -51,9 +58,9 @@ class Traffic {
 
   control::SynthSource source_;
   TrafficMix mix_;
-  Prefixes prefixes_;                ///< none: uniform destinations
-  std::vector<std::uint64_t> zipf_;  ///< cumulated probabilities of the flows, scaled to 2^64
-  std::uint64_t odd_below_ = 0;      ///< odd_share, scaled to 2^64
+  Prefixes prefixes_;                ///< Empty: uniform destinations.
+  std::vector<std::uint64_t> zipf_;  ///< Cumulative probabilities of the flows, scaled to 2^64.
+  std::uint64_t odd_below_ = 0;      ///< odd_share, scaled to 2^64.
 };
 
 }  // namespace penumbra::io

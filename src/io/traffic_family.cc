@@ -8,19 +8,19 @@
 namespace penumbra::io {
 namespace {
 
-/// 169.254.0.0/16, which no router forwards (RFC 3927, section 7).
+/// Returns true for 169.254.0.0/16, which no router forwards (RFC 3927, section 7).
 bool is_link_local(Ipv4Address address) {
   return address.value >> 16 == 0xA9FE;
 }
 
 Ipv4Address unicast_address(Random& random) {
   const std::uint64_t bits = random.next();
-  const auto place = static_cast<std::uint32_t>((bits >> 32) * 222 >> 32);  // 1 to 126 and 128 to 223
+  const auto place = static_cast<std::uint32_t>((bits >> 32) * 222 >> 32);  // Maps to 1 to 126 and 128 to 223.
   const Ipv4Address address{(place < 126 ? place + 1 : place + 2) << 24 | static_cast<std::uint32_t>(bits & 0xFFFFFF)};
   return is_link_local(address) ? Ipv4Address{address.value + 0x10000} : address;
 }
 
-/// Of 2000::/3, from which all global addresses are given out (RFC 4291, 2.4; IANA's registry).
+/// Returns an address in 2000::/3, the range of all assigned global addresses (RFC 4291, section 2.4; IANA's registry).
 Ipv6Address global_address(Random& random) {
   const std::uint64_t high = random.next();
   return {std::uint64_t{1} << 61 | high >> 3, random.next()};
@@ -42,7 +42,7 @@ bool is_forwarded(Ipv6Address address) {
   return address.is_unicast() && !address.is_link_local();
 }
 
-/// A prefix, each as likely as the other, and any address of it; one that is forwarded if the prefix has such.
+/// Returns a random address of a random prefix. The address is forwarded if the prefix has such addresses.
 template <class Prefix>
 auto address_in(const std::vector<Prefix>& prefixes, Random& random) {
   const Prefix& prefix = prefixes[random.below(static_cast<std::uint32_t>(prefixes.size()))];
@@ -51,14 +51,15 @@ auto address_in(const std::vector<Prefix>& prefixes, Random& random) {
   return address;
 }
 
-/// By the lower 34 bits.
+/// Returns ports from the lower 34 bits.
 TransportFlow some_ports(std::uint64_t bits) {
   return {.source_port = static_cast<std::uint16_t>(1024 + (bits & 0x7FFF)),
           .destination_port = static_cast<std::uint16_t>(1 + (bits >> 16 & 0x3FF)),
           .protocol = IPPROTO_UDP};
 }
 
-/// Draws what flows of both families have: addresses, and UDP. Returns random bits of which the upper 30 are left.
+/// Draws the parts that flows of both families share: addresses and UDP ports. Returns random bits, of which the upper
+/// 30 are unused.
 template <class Flow, class Address, class Prefix>
 std::uint64_t draw(Flow& flow, Address (*any_address)(Random&), Random& random, const std::vector<Prefix>& prefixes) {
   flow.source = any_address(random);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a stream's packets are in each address family: all that Traffic leaves to it.
+// Defines the parts of Traffic that depend on the address family.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,14 @@ namespace penumbra::io {
 struct Ipv4Traffic : Ipv4 {
   static constexpr std::uint16_t kEthertype = 0x0800;
 
-  /// What is the same for all packets of a flow.
+  /// The properties that all packets of a flow share.
   struct Flow {
     Ipv4Address source, destination;
     TransportFlow transport;
   };
-  /// To a unicast address, or if there are prefixes to an address of one.
+  /// Returns a random flow to an address in one of `prefixes`, or to any unicast address if there are no prefixes.
   static Flow random_flow(Random& random, const std::vector<Ipv4Prefix>& prefixes);
-  /// Writes frame number `index`'s packet of `bytes` bytes, all of them 0 so far.
+  /// Writes the packet of frame number `index`. `ip` has `bytes` zero bytes.
   static void write_packet(const Flow& flow, std::uint64_t index, Random& random, std::uint8_t* ip, std::size_t bytes);
   static std::size_t make_odd(Random& random, std::uint8_t* frame, std::size_t bytes) {
     return make_odd_ipv4(random, frame, bytes);
@@ -36,7 +36,7 @@ struct Ipv6Traffic : Ipv6 {
 
   struct Flow {
     Ipv6Address source, destination;
-    std::uint32_t label = 0;  ///< 20 bits; three of four flows have one
+    std::uint32_t label = 0;  ///< 20 bits; three of four flows have a label.
     TransportFlow transport;
   };
   static Flow random_flow(Random& random, const std::vector<Ipv6Prefix>& prefixes);

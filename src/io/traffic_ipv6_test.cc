@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IPv6 streams. What streams of both families have in common traffic_test.cc has.
+// Tests IPv6 streams. traffic_test.cc has the tests for both families.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -40,7 +40,8 @@ Ipv6Address ipv6_destination_of(const Frame& frame) {
   return address_at(frame, 38);
 }
 
-/// The checksum of UDP or ICMPv6 over the pseudo header of RFC 8200, section 8.1; 0 if the right one stands in it.
+/// Returns the checksum of UDP or ICMPv6 over the pseudo header of RFC 8200, section 8.1. 0 means that the packet's
+/// checksum is right.
 std::uint16_t segment_checksum(const Frame& frame) {
   std::vector<std::uint8_t> bytes(frame.begin() + 22, frame.begin() + 54);
   bytes.insert(bytes.end(), {0, 0, frame[18], frame[19], 0, 0, 0, frame[20]});
@@ -48,7 +49,7 @@ std::uint16_t segment_checksum(const Frame& frame) {
   return checksum(bytes);
 }
 
-// The numbers are those of the first run: they must not change from one machine or compiler to another.
+// The expected value must not change between machines or compilers.
 TEST(Ipv6Traffic, IsTheSameOnEveryMachine) {
   std::uint64_t hash = 14695981039346656037U;
   const Traffic traffic(ipv6_source(0), TrafficMix{.odd_share = 0.3});
@@ -73,7 +74,7 @@ TEST(Ipv6Traffic, IsWellFormed) {
       ASSERT_EQ(frame[20], 17);
       ASSERT_GE(frame[21], 2);
       ASSERT_EQ(number(frame, 58, 2), frame.size() - 54);
-      ASSERT_NE(number(frame, 60, 2), 0U);  // not optional in IPv6
+      ASSERT_NE(number(frame, 60, 2), 0U);  // The checksum is mandatory in IPv6.
       ASSERT_EQ(segment_checksum(frame), 0);
       if (frame.size() >= 68) {
         ASSERT_EQ(number(frame, 62, 2), 0U);
@@ -82,7 +83,7 @@ TEST(Ipv6Traffic, IsWellFormed) {
       ASSERT_EQ(ipv6_source_of(frame).high >> 61, 1U);
       ASSERT_EQ(ipv6_destination_of(frame).high >> 61, 1U);
     }
-    EXPECT_NEAR(labelled, 375, 60);  // six standard deviations
+    EXPECT_NEAR(labelled, 375, 60);  // Six standard deviations.
     EXPECT_EQ(sizes, bytes == 0 ? (std::set<std::size_t>{62, 590, 1514}) : (std::set<std::size_t>{bytes}));
   }
 }
@@ -148,14 +149,14 @@ TEST(Ipv6Traffic, KeepsAFlowsAddressesPortsAndLabel) {
   EXPECT_EQ(flows.size(), 100U);
 }
 
-/// Of an address outside 2000::/3.
+/// Describes an address outside 2000::/3.
 std::string kind_of(Ipv6Address address) {
   if (address == Ipv6Address{}) return "of nobody";
   if (address == Ipv6Address{0, 1}) return "loopback";
   return "begins with " + std::to_string(address.high >> 48);
 }
 
-/// What is odd about a frame of 62 bytes; "" if nothing is.
+/// Returns the oddity of a frame of 62 bytes, or "" if there is none.
 std::string oddity_of(const Frame& frame) {
   const auto name = [](const char* what, std::uint64_t value) { return what + std::to_string(value); };
   if (frame.size() < 14) return "runt";

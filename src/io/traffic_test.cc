@@ -50,7 +50,7 @@ TEST(Traffic, IsTheSameEachTimeAndOtherForAnotherSeed) {
   EXPECT_LT(same, 10);
 }
 
-// The numbers are those of the first run: they must not change from one machine or compiler to another.
+// The expected value must not change between machines or compilers.
 TEST(Traffic, IsTheSameOnEveryMachine) {
   std::uint64_t hash = 14695981039346656037U;
   control::SynthSource source;
@@ -97,7 +97,7 @@ TEST(Traffic, ReachesEveryCornerOfTheUnicastAddresses) {
   constexpr int kFrames = 22200;
   for (std::uint64_t i = 0; i < kFrames; ++i) ++slash8[destination_of(frame_of(traffic, i)) >> 24];
   EXPECT_EQ(slash8.size(), 222U);
-  for (const auto& [first, count] : slash8) EXPECT_NEAR(count, 100, 60) << first;  // six standard deviations
+  for (const auto& [first, count] : slash8) EXPECT_NEAR(count, 100, 60) << first;  // Six standard deviations.
 }
 
 TEST(Traffic, StaysInThePrefixes) {
@@ -126,7 +126,7 @@ TEST(Traffic, FollowsZipf) {
   source.destinations = control::SynthSource::Destinations::zipf;
   source.flows = 100;
   const Traffic traffic(source);
-  std::map<std::string, int> counts;  // by addresses, protocol and ports
+  std::map<std::string, int> counts;  // Keyed by addresses, protocol and ports.
   constexpr int kFrames = 50000;
   for (std::uint64_t i = 0; i < kFrames; ++i) {
     const Frame frame = frame_of(traffic, i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: generated frames, and what they say, read slowly.
+// Gives tests generated frames and simple readers of their fields.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ inline std::uint32_t number(const Frame& frame, std::size_t at, std::size_t byte
   return value;
 }
 
-/// The Internet checksum of some bytes, as RFC 1071 defines it; 0 over data that holds its own right checksum.
+/// Returns the Internet checksum as RFC 1071 defines it. The result is 0 for data that includes its right checksum.
 inline std::uint16_t checksum(const std::vector<std::uint8_t>& bytes) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i) sum += i % 2 == 0 ? bytes[i] * 256U : bytes[i];

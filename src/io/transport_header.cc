@@ -16,8 +16,8 @@ void write_segment(const TransportFlow& flow, std::uint64_t index, std::uint8_t*
   if (flow.protocol == IPPROTO_TCP) {
     checksum_at = 16, header_bytes = 20;
     store32(segment + 4, static_cast<std::uint32_t>(index));
-    segment[12] = 5 << 4;  // header of 5 words
-    segment[13] = 0x10;    // ACK
+    segment[12] = 5 << 4;  // Header of 5 words.
+    segment[13] = 0x10;    // ACK.
     store16(segment + 14, 0xFFFF);
   } else {
     store16(segment + 4, static_cast<std::uint16_t>(bytes));
@@ -27,7 +27,7 @@ void write_segment(const TransportFlow& flow, std::uint64_t index, std::uint8_t*
     store48(segment + header_bytes, index);
     written += kNumberBytes;
   }
-  // The pseudo header, then the segment up to its last byte that is not 0.
+  // The sum covers the pseudo header and the segment up to its last byte that is not 0.
   const std::uint16_t checksum =
       fold(addresses_sum + flow.protocol + static_cast<std::uint32_t>(bytes) + ones_sum(segment, written));
   store16(segment + checksum_at, checksum == 0 ? 0xFFFF : checksum);

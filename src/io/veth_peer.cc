@@ -24,7 +24,7 @@ bool is_veth(const std::string& interface) {
   return ask_ethtool(interface, info) && std::string_view(info.driver) == "veth";
 }
 
-/// Attaches the program "r0 = XDP_PASS; exit" and returns the link, which detaches it when it is closed; else -errno.
+/// Attaches the program "r0 = XDP_PASS; exit". Returns the link, whose closing detaches the program, or -errno.
 int attach(int interface) {
   std::array<bpf_insn, 2> program{};
   program[0].code = BPF_ALU64 | BPF_MOV | BPF_K;

@@ -7,20 +7,20 @@
 
 namespace penumbra::io {
 
-/// Whether a Linux interface is virtual: no device is behind it that would complete checksums.
+/// Returns true if a Linux interface is virtual, so that no device completes checksums.
 bool is_virtual_interface(const std::string& name);
 
-/// Keeps the peer of a veth interface from handing over frames longer than its MTU, for others to segment (TSO): the
-/// kernel switches that off as long as an XDP program is attached here, so one is that lets everything pass. It goes
-/// with this object, or with the process.
+/// Stops the peer of a veth interface from sending frames longer than its MTU for segmentation (TSO). The kernel
+/// disables TSO while an XDP program is attached here, so this class attaches a program that passes everything. The
+/// program is detached with this object or the process.
 class VethPeer {
  public:
-  /// Does nothing to what is not a veth.
+  /// Does nothing if the interface is not a veth.
   explicit VethPeer(const std::string& interface);
   VethPeer(const VethPeer&) = delete;
   VethPeer& operator=(const VethPeer&) = delete;
 
-  /// Why it did not succeed, and what to do about it; "" if it did.
+  /// Returns why attaching failed and advice, or "" on success.
   const std::string& failure() const { return failure_; }
 
  private:

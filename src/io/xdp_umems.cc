@@ -5,7 +5,7 @@
 
 #include <utility>
 
-// The linker leads the driver's calls of xsk_umem__create() and xsk_umem__delete() here (cmake/Dpdk.cmake).
+// The linker redirects the driver's calls of xsk_umem__create() and xsk_umem__delete() here (cmake/Dpdk.cmake).
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names
 int __real_xsk_umem__create(xsk_umem** umem, void* area, __u64 size, xsk_ring_prod* fill, xsk_ring_cons* completion,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The driver net_af_xdp of DPDK 22.11 does not delete the UMEM (packet memory that the kernel pins) of a device that is
-// closed. The interface's queue then stays bound to it, and no port can be opened on that interface again.
+// Deletes UMEMs (packet memory that the kernel pins) of closed devices. The driver net_af_xdp of DPDK 22.11 does not
+// delete them. The interface's queue then stays bound to the UMEM, and no port can be opened on that interface again.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ struct xsk_umem;
 
 namespace penumbra::io {
 
-/// The UMEMs of one device. Use from one thread at a time.
+/// The UMEMs of one device. One thread at a time may use it.
 class XdpUmems {
  public:
   XdpUmems() = default;
@@ -18,7 +18,7 @@ class XdpUmems {
   XdpUmems& operator=(const XdpUmems&) = delete;
   ~XdpUmems() = default;
 
-  /// Calls of the driver on this thread, between construction and destruction, are for the device of `umems`.
+  /// Records the driver's calls on this thread for the device of `umems`, from construction to destruction.
   class Recording {
    public:
     explicit Recording(XdpUmems& umems);
@@ -32,7 +32,7 @@ class XdpUmems {
 
   void add(xsk_umem* umem) { umems_.push_back(umem); }
   void remove(xsk_umem* umem) { std::erase(umems_, umem); }
-  /// Deletes what the driver has left. Call after the device is closed.
+  /// Deletes the remaining UMEMs. Call after the device is closed.
   void delete_all() noexcept;
 
  private:

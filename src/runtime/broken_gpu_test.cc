@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole router whose GPU, a real one, fails in the middle of traffic (lost_gpu_test.cc has the same on one that there
-// is not, in more ways). Each in a process of its own, for what breaks a context breaks all that uses it.
+// Tests a whole router whose real GPU fails during traffic. lost_gpu_test.cc has more failures on a simulated GPU. Each
+// case runs in its own process, because a broken context breaks all its users.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -26,8 +26,8 @@
 namespace penumbra::runtime {
 namespace {
 
-/// A router chooses among GPUs, and the one that is broken has to be its own: this process sees one. It has not asked
-/// CUDA for anything yet.
+/// Restricts this process to one GPU, so that the router's GPU is the one that fails. CUDA is not yet initialized at
+/// this point.
 [[maybe_unused]] const bool kSeesOneGpu = [] {
   const char* const seen = std::getenv("CUDA_VISIBLE_DEVICES");
   const std::string all = seen == nullptr ? "0" : seen;
@@ -36,12 +36,12 @@ namespace {
 
 using Broken = cudaError_t (*)(cudaStream_t stream);
 
-/// The engine `cuda`, but for its launches.
+/// Names the engine `cuda` with replaceable launches.
 constexpr char kBroken[] = "broken_cuda";
 
-/// What its next launch is in place of the shader's kernel.
+/// Replaces the next launch of the shader's kernel.
 std::atomic<Broken> broken{nullptr};
-/// Of the shader's kernel, so far.
+/// Counts the shader's kernel launches so far.
 std::atomic<std::uint64_t> launches{0};
 
 cudaError_t launch_or_break(const cuda::Launch& launch, const cuda::Signal& signal, const cuda::Way& way) {
@@ -71,7 +71,7 @@ std::unique_ptr<Engine> make(const EngineSettings& told) {
                                                            .probe = [] { return Availability{true, "always"}; },
                                                            .create = make});
 
-/// Takes all memory of the GPU, until it is told to give it back.
+/// Allocates all memory of the GPU until give_back().
 class Hoarder {
  public:
   void take() {
@@ -91,10 +91,10 @@ class Hoarder {
   std::vector<void*> taken_;
 } hoarder;
 
-/// To break the process' context by, whoever uses it.
+/// This stream is outside the engines, for breaking the process's context.
 cudaStream_t stream_beside = nullptr;
 
-/// Has another engine of the process lose the GPU, while the router's use it.
+/// Makes another engine of the process lose the GPU while the router's engine uses it.
 void lose_beside() {
   static const echo_view kView{1};
   static Table table("echo");
@@ -127,9 +127,10 @@ bool is_lost_for_ever() {
 struct Case {
   const char* name;
   const char* engine;
-  void (*begin)();  ///< before there is a router
-  void (*fail)();   ///< in the middle of traffic
-  /// The failure has been seen, and, if it is not final, the GPU answers again; asked again and again.
+  void (*begin)();  ///< Runs before the router exists.
+  void (*fail)();   ///< Runs during traffic.
+  /// Returns true once the failure has been noticed and, if it is not final, the GPU works again. The test polls this
+  /// function.
   bool (*is_over)();
 };
 
@@ -137,9 +138,9 @@ std::ostream& operator<<(std::ostream& out, const Case& of) {
   return out << of.name;
 }
 
-/// For a process of its own, which ends with 0 if all is well.
+/// Runs the case in its own process, which exits with 0 on success.
 [[noreturn]] void forward_and_exit(const Case& of) {
-  alarm(150);  // a router that never ends is a failure too
+  alarm(150);  // A router that never ends is a failure too.
   of.begin();
   forward_while_it_fails(of.engine, of.fail, of.is_over);
   std::exit(testing::Test::HasFailure() ? 1 : 0);
@@ -156,7 +157,7 @@ class RouterOnABrokenGpuDeathTest : public testing::TestWithParam<Case> {
 };
 
 TEST_P(RouterOnABrokenGpuDeathTest, LosesNoPacketWithIt) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that is started anew, not forked: CUDA wants that
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // CUDA needs a freshly started process instead of a forked one.
   EXPECT_EXIT(forward_and_exit(GetParam()), testing::ExitedWithCode(0), "");
 }
 

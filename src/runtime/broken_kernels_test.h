@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests on a real GPU: kernels that do what a broken one does.
+// Provides faulty kernels for tests on a real GPU.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 namespace penumbra::runtime {
 
-/// Loads them: a launch that has to do that waits until nothing runs on the GPU.
+/// Loads the kernels in advance. A launch that has to load its kernel waits until nothing runs on the GPU.
 cudaError_t load_broken_kernels();
-/// One of more threads than a block can have: the launch is refused, and nothing else happens.
+/// Launches a block with too many threads. The launch is refused without further effects.
 cudaError_t launch_refused(cudaStream_t stream);
-/// One that executes a trap, upon which the process' context is broken.
+/// Launches a kernel that executes a trap, which breaks the process's context.
 cudaError_t launch_trap(cudaStream_t stream);
-/// One that never ends.
+/// Launches a kernel that never ends.
 cudaError_t launch_endless(cudaStream_t stream);
 
 }  // namespace penumbra::runtime

@@ -23,12 +23,12 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
-/// What was measured on one processor says little of another.
+/// Identifies the processor, because measurements are valid for one model only.
 std::string machine() {
   return proc_value("/proc/cpuinfo", "model name");
 }
 
-/// Another compiler, or another version of a shader, may be best at another width.
+/// Identifies the program, because another compiler or shader version may need another width.
 std::string build() {
   struct stat program{};
   if (stat("/proc/self/exe", &program) != 0) return "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the engines have found out about this machine, in a file, so that the next run begins with it.
+// Keeps the engines' calibrations of this machine in a file for the next run.
 #pragma once
 
 #include <filesystem>
@@ -14,21 +14,22 @@ namespace penumbra::runtime {
 
 class Calibration {
  public:
-  /// By the engine's name.
+  /// Maps an engine's name to its calibrations.
   using Calibrations = std::map<std::string, std::vector<EngineCalibration>>;
 
-  /// calibration.json in $CACHE_DIRECTORY (a service of systemd), $XDG_CACHE_HOME/penumbra or $HOME/.cache/penumbra,
-  /// the first of these that is an absolute path; empty if none is.
+  /// Returns calibration.json in $CACHE_DIRECTORY (set by systemd), $XDG_CACHE_HOME/penumbra or $HOME/.cache/penumbra.
+  /// The first absolute path is taken; without one the result is empty.
   static std::filesystem::path default_file();
 
-  /// Of an empty name: load() gives nothing, keep() does nothing.
+  /// With an empty name, load() returns nothing and keep() does nothing.
   explicit Calibration(std::filesystem::path file) : file_(std::move(file)) {}
 
-  /// Empty if there is no file, or if it is of another machine, of another build of this program, or not from keep().
+  /// Returns the calibrations of the file. The result is empty if there is no file, or if keep() of this build on this
+  /// machine did not write it.
   Calibrations load() const;
-  /// Adds to what the file has; of calibrations on the same shader and size of table under the same
-  /// conditions the new one stays. Another process
-  /// sees the file as it was or as it will be. Throws std::runtime_error with the reason if it cannot be written.
+  /// Adds calibrations to the file. A new calibration replaces an old one with the same shader, table size and
+  /// calibration key. The file is replaced atomically. Throws std::runtime_error with the reason if it cannot be
+  /// written.
   void keep(const Calibrations& calibrations) const;
 
  private:

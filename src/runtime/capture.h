@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `capture`: packets as the running router receives, sends or drops them, copied for those who ask. While nobody asks
-// it costs a worker one relaxed load a chunk. A capture never holds up a packet: what it has no room for it loses, and
-// counts.
+// Serves `capture`: copies of the packets that the running router receives, sends or drops. While there is no capture,
+// it costs a worker one relaxed load per chunk. A capture never delays a packet: packets without room in its buffers
+// are lost to the capture and counted.
 #pragma once
 
 #include <array>
@@ -23,20 +23,20 @@ namespace penumbra::runtime {
 
 class Captures {
  public:
-  static constexpr std::size_t kMost = 8;  ///< at the same time
+  static constexpr std::size_t kMost = 8;  ///< Maximum number of concurrent captures.
 
-  /// `grace_periods` are the workers'.
+  /// `grace_periods` are those of the workers.
   Captures(const Pipeline& pipeline, std::vector<std::string> ports, std::uint16_t workers,
            GracePeriods& grace_periods);
   Captures(const Captures&) = delete;
   Captures& operator=(const Captures&) = delete;
   ~Captures();
 
-  /// Begins a capture (capture_request.h has the words), and takes the connection, over which capture_session.h says
-  /// what comes. Throws std::invalid_argument for a request that is wrong, std::runtime_error if there can be no
-  /// capture now, the connection as it was. Any thread.
+  /// Begins a capture (see capture_request.h for the words) and takes the connection, to which it writes the format of
+  /// capture_session.h. Throws std::invalid_argument for a wrong request and std::runtime_error if no capture is
+  /// possible now; both leave the connection unchanged. Any thread may call it.
   void start(std::string_view what, std::span<const std::string> arguments, FileDescriptor& connection);
-  /// The run has ended: each capture hands over what it has, and ends. No worker may run any more.
+  /// Ends all captures after the run. Each capture sends its remaining packets. No worker may run any more.
   void finish() noexcept;
 
   /// There are other ports, by place; a port that was removed has no name. Captures of removed ports end. No worker
@@ -45,17 +45,18 @@ class Captures {
 
   bool armed() const noexcept { return armed_.load(std::memory_order_relaxed); }
 
-  // For workers, while armed(), in the turn of their loop to which the packets belong:
+  // The following functions are for workers, while armed(), in the turn of their loop to which the packets belong.
   void received(const Chunk& chunk) noexcept;
   void refused(std::uint16_t worker, const rte_mbuf& packet, Verdict verdict) noexcept;
   void sending(std::uint16_t worker, std::uint16_t port, rte_mbuf* const* packets, std::uint16_t count) noexcept;
   void sent(std::uint16_t worker, std::uint16_t port, std::uint16_t taken) noexcept;
 
  private:
-  /// A capture has one for as long as workers know of it.
+  /// A capture occupies a slot while workers can use it.
   using Slot = std::atomic<CaptureSession*>;
 
-  /// By the session's own thread: what workers find in `slot`; returns when each of them goes by that.
+  /// Stores `session` in `slot`. Returns when no worker uses the previous value any more. Called on the session's own
+  /// thread.
   void expose(Slot& slot, CaptureSession* session);
   void for_each(auto action) noexcept {
     for (auto& slot : slots_) {
@@ -69,7 +70,7 @@ class Captures {
   GracePeriods& grace_periods_;
   std::atomic<bool> armed_{false};
   std::array<Slot, kMost> slots_{};
-  std::mutex mutex_;  ///< of what follows, and for changes of armed_ and slots_
+  std::mutex mutex_;  ///< Guards the members below and changes of armed_ and slots_.
   std::array<std::unique_ptr<CaptureSession>, kMost> sessions_;
   bool finished_ = false;
 };

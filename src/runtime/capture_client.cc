@@ -19,7 +19,7 @@ CaptureClient::CaptureClient(const std::filesystem::path& socket, std::string_vi
 }
 
 std::span<const std::uint8_t> CaptureClient::next(int interrupted) {
-  constexpr std::uint32_t kMost = 1U << 24;  // far more than the router puts into one
+  constexpr std::uint32_t kMost = 1U << 24;  // Far more than the router sends in a frame.
   std::array<std::uint8_t, sizeof(std::uint32_t)> head{};
   connection_.receive(head, interrupted);
   std::uint32_t size = 0;

@@ -10,16 +10,17 @@
 
 namespace penumbra::runtime {
 
-/// A capture of a running router as its client sees it: capture_session.h says what comes.
+/// Receives a capture of a running router. See capture_session.h for the format.
 class CaptureClient {
  public:
-  /// Asks for a capture (capture_request.h has the words). Throws as RouterConnection does.
+  /// Requests a capture (see capture_request.h for the words). Throws like RouterConnection.
   CaptureClient(const std::filesystem::path& socket, std::string_view what, std::span<const std::string> arguments);
 
-  /// The next whole records, as they stand in a capture file; none when the capture has ended. Waits for them. When the
-  /// descriptor `interrupted` becomes readable the router is told to end. Throws std::runtime_error if it hangs up.
+  /// Waits for the next whole records and returns them in the format of a capture file. Returns nothing after the end
+  /// of the capture. When the descriptor `interrupted` becomes readable, asks the router to end the capture. Throws
+  /// std::runtime_error if the router hangs up.
   std::span<const std::uint8_t> next(int interrupted);
-  /// {"captured": N, "lost": N, "reasons": {...}}. After next() has returned none.
+  /// Returns {"captured": N, "lost": N, "reasons": {...}}. Call after next() has returned nothing.
   nlohmann::ordered_json report();
 
  private:

@@ -42,7 +42,7 @@ std::uint16_t reason_called(const std::string& name, const Pipeline& pipeline) {
       fmt::format("--reason: there is no reason '{}'; {}", name, did_you_mean_or_list(name, names)));
 }
 
-/// Of a port or of drops only, or of both.
+/// Sets an option. Some options are valid for captures of a port only, some for captures of drops only.
 void set_option(const std::string& option, const std::string& value, bool of_port, const Pipeline& pipeline,
                 CaptureRequest& request) {
   constexpr std::uint64_t kMostPackets = 1'000'000'000'000'000;

@@ -14,22 +14,22 @@
 
 namespace penumbra::runtime {
 
-/// Which packets a capture wants, and how much of each.
+/// The packets that a capture selects, and the number of bytes to copy.
 struct CaptureRequest {
-  static constexpr std::uint32_t kMostBytes = 65535;  ///< of a packet
+  static constexpr std::uint32_t kMostBytes = 65535;  ///< Bytes of a packet.
 
-  std::uint16_t port = 0;  ///< of received and sent ones
+  std::uint16_t port = 0;  ///< Port of received and sent packets.
   bool received = false, sent = false;
   bool dropped = false, punted = false;
-  std::optional<std::uint16_t> reason;   ///< of dropped and punted ones: only this
-  std::unique_ptr<PacketFilter> filter;  ///< null: all
+  std::optional<std::uint16_t> reason;   ///< If set, only dropped and punted packets with this reason.
+  std::unique_ptr<PacketFilter> filter;  ///< Null: all packets match.
   std::uint32_t bytes = kMostBytes;
-  std::uint64_t packets = 0;  ///< 0: without end
+  std::uint64_t packets = 0;  ///< 0: no limit.
 };
 
-/// Reads `port NAME [--direction rx|tx|both]` or `drops [--punts yes] [--reason REASON]`, each with
-/// [--filter EXPRESSION] [--count N] [--snaplen BYTES]. Throws std::invalid_argument with what is wrong, for the filter
-/// in libpcap's words.
+/// Parses `port NAME [--direction rx|tx|both]` or `drops [--punts yes] [--reason REASON]`, each with [--filter
+/// EXPRESSION] [--count N] [--snaplen BYTES]. Throws std::invalid_argument with the fault; for the filter with
+/// libpcap's message.
 CaptureRequest parse_capture_request(std::string_view what, std::span<const std::string> arguments,
                                      const Pipeline& pipeline, const std::vector<std::string>& ports);
 

@@ -6,7 +6,7 @@
 namespace penumbra::runtime {
 
 CaptureRing::CaptureRing() : memory_(new std::uint8_t[kBytes]) {
-  std::memset(memory_.get(), 0, kBytes);  // no page fault later, in a worker
+  std::memset(memory_.get(), 0, kBytes);  // Touches the pages now, so that no worker takes a page fault.
 }
 
 std::uint8_t* CaptureRing::reserve(std::uint32_t bytes) noexcept {
@@ -20,7 +20,7 @@ std::uint8_t* CaptureRing::reserve(std::uint32_t bytes) noexcept {
   }
   Head head{kSkip, 0};
   if (skips) {
-    std::memcpy(at(reserved_), &head, sizeof head);  // there is room for it: all sizes are multiples of 8
+    std::memcpy(at(reserved_), &head, sizeof head);  // The header fits, because all sizes are multiples of 8.
     reserved_ += to_end;
   }
   head.bytes = bytes;

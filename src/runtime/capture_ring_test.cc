@@ -57,7 +57,7 @@ TEST(CaptureRing, RefusesWhatDoesNotFitAndTakesItLater) {
   EXPECT_TRUE(read(ring).empty());
 }
 
-/// Both sides count on from a seed: what comes out is what went in, in order, but for what was refused.
+/// Both sides generate the same records from a seed. The reader must get all records that were accepted, in order.
 TEST(CaptureRing, KeepsRecordsWholeBetweenTwoThreads) {
   constexpr std::uint32_t kRecords = 200000;
   CaptureRing ring;

@@ -17,8 +17,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kNapMilliseconds = 10;                       // between looks at rings that are empty
-constexpr std::size_t kFrameBytes = std::size_t{1} << 18;  // and a packet more
+constexpr int kNapMilliseconds = 10;  // Interval between checks of empty rings.
+// Threshold for sending; a frame may exceed it by one packet.
+constexpr std::size_t kFrameBytes = std::size_t{1} << 18;
 
 std::uint64_t wall_clock() noexcept {
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
@@ -90,7 +91,7 @@ void CaptureSession::sending(std::uint16_t worker, std::uint16_t port, rte_mbuf*
 void CaptureSession::sent(std::uint16_t worker, std::uint16_t port, std::uint16_t taken) noexcept {
   if (!request_.sent || port != request_.port) return;
   WorkerBuffer& buffer = *buffers_[worker];
-  if (buffer.pending == 0) return;  // the capture began in between
+  if (buffer.pending == 0) return;  // The capture began between sending() and sent().
   buffer.pending = 0;
   buffer.lost.add(buffer.losses[taken]);
   buffer.ring.publish(buffer.marks[taken]);
@@ -110,7 +111,7 @@ void CaptureSession::run() noexcept {
   try {
     stream();
   } catch (const std::exception&) {
-    // The client has gone away, or takes nothing: nobody is left who could be told.
+    // The client has gone or does not read, so nobody can be notified.
     connection_ = FileDescriptor();
   }
   done_.store(true, std::memory_order_release);
@@ -157,7 +158,7 @@ bool CaptureSession::drain() {
   return true;
 }
 
-/// The buffer whose next packet came first: what several workers captured comes out nearly in the order of time.
+/// Returns the buffer with the earliest packet, so that packets of several workers come out nearly in order of time.
 CaptureSession::WorkerBuffer* CaptureSession::oldest() {
   WorkerBuffer* first = nullptr;
   std::uint64_t earliest = 0;
@@ -194,7 +195,7 @@ void CaptureSession::send_frame() {
   frame_.clear();
 }
 
-/// However long it takes while the router runs: meanwhile rings fill, and packets are lost to the capture only.
+/// Sends without a time limit while the router runs. Meanwhile the rings fill, and only the capture loses packets.
 void CaptureSession::send_all(const void* bytes, std::size_t count) {
   const auto* rest = static_cast<const char*>(bytes);
   Clock::time_point deadline = Clock::time_point::max();

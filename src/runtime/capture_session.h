@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One capture at work: what workers copy into it, and the thread that hands it to the client.
+// Implements one active capture: the buffers into which workers copy, and the thread that sends to the client.
 #pragma once
 
 #include <array>
@@ -23,36 +23,36 @@
 
 namespace penumbra::runtime {
 
-/// What goes over the connection: the answer line of a success, then frames. A frame is its length as
-/// 4 bytes in the machine's order and so many bytes of whole capture records (io::CaptureRecord with its data). A frame
-/// of no bytes is the last one; after it comes a line {"captured": N, "lost": N, "reasons": {NAME: N, ...}}: packets
-/// handed over, packets that matched and found no room, and of dropped and punted ones how many for which reason. The
-/// line has "ended", a sentence, if the capture could not go on although the router does.
+/// Serves one capture over a connection: the answer line of a success, then frames. A frame is its length, 4 bytes in
+/// host order, and that many bytes of whole capture records (io::CaptureRecord with its data). A frame of no bytes is
+/// the last frame. After the last frame comes a line {"captured": N, "lost": N, "reasons": {NAME: N}}. "captured"
+/// counts packets handed over, "lost" packets that matched and found no room. "reasons" counts dropped and punted
+/// packets by reason. "ended" is a sentence and says why the capture ended before the router.
 class CaptureSession {
  public:
-  /// So long a client that takes nothing is waited for once the router ends.
+  /// After the end of the router, an unresponsive client gets this much time.
   static constexpr std::chrono::seconds kPatience{5};
 
-  /// Gives a session to the workers, or takes it away (null), and returns when all of them go by that.
+  /// Makes a session visible to the workers, or hides it (null). Returns when all workers use the new value.
   using Expose = std::function<void(CaptureSession*)>;
 
-  /// `expose` is called by the session's thread: before it tells the client that the capture has begun, and when it has
-  /// ended.
+  /// The session's thread calls `expose`: before it announces the start to the client, and after the end.
   CaptureSession(CaptureRequest request, std::vector<std::string> reason_names, std::uint16_t workers,
                  FileDescriptor connection, Expose expose);
   CaptureSession(const CaptureSession&) = delete;
   CaptureSession& operator=(const CaptureSession&) = delete;
-  /// Ends it, as end() does, and waits for its thread.
+  /// Ends the capture like end() and waits for its thread.
   ~CaptureSession();
 
-  // For the worker, with packets of its own:
+  // The following functions are for the worker, with its own packets.
   void received(const Chunk& chunk) noexcept;
   void refused(std::uint16_t worker, const rte_mbuf& packet, Verdict verdict) noexcept;
-  /// Copies packets before they are given away; sent() then says how many of them, always the first ones, were taken.
+  /// Copies packets before they are given to the port. The following sent() says how many of them the port took, always
+  /// the first ones.
   void sending(std::uint16_t worker, std::uint16_t port, rte_mbuf* const* packets, std::uint16_t count) noexcept;
   void sent(std::uint16_t worker, std::uint16_t port, std::uint16_t taken) noexcept;
 
-  /// Starts its thread.
+  /// Starts the session's thread.
   void start();
   /// The router ends: what is there goes to the client, and the report.
   void end() noexcept { ended_.store(true, std::memory_order_release); }
@@ -68,29 +68,29 @@ class CaptureSession {
  private:
   static constexpr std::uint16_t kNoReason = 0xFFFF;
 
-  /// What stands before a packet's bytes in a ring.
+  /// Precedes a packet's bytes in a ring.
   struct Head {
     std::uint64_t nanoseconds;
     std::uint32_t wire_bytes;
     std::uint16_t reason;
     std::uint16_t padding;
   };
-  /// One worker's way in.
+  /// Holds one worker's records.
   struct alignas(64) WorkerBuffer {
     CaptureRing ring;
     Counter lost;
-    std::array<std::uint64_t, Chunk::kCapacity + 1> marks{};   ///< where the ring stood before each packet of a burst
-    std::array<std::uint16_t, Chunk::kCapacity + 1> losses{};  ///< of that burst, before each packet
-    std::uint16_t pending = 0;                                 ///< packets of a burst between sending() and sent()
+    std::array<std::uint64_t, Chunk::kCapacity + 1> marks{};   ///< Position of the ring before each packet of a burst.
+    std::array<std::uint16_t, Chunk::kCapacity + 1> losses{};  ///< Lost packets of the burst, before each packet.
+    std::uint16_t pending = 0;                                 ///< Packets of a burst between sending() and sent().
   };
 
-  /// Whether there was room, or the packet is not wanted.
+  /// Copies the packet if it is selected. Returns false if there was no room.
   bool copy(WorkerBuffer& buffer, const rte_mbuf& packet, std::uint64_t now, std::uint16_t reason) noexcept;
 
-  // The thread's:
+  // The following functions are for the session's thread.
   void run() noexcept;
   void stream();
-  /// Sends what is there now; whether there was anything.
+  /// Sends the records that are available. Returns true if there were any.
   bool drain();
   WorkerBuffer* oldest();
   void take(WorkerBuffer& buffer);
@@ -103,7 +103,7 @@ class CaptureSession {
   const CaptureRequest request_;
   const std::vector<std::string> reason_names_;
   const io::MbufTime time_;
-  std::vector<std::unique_ptr<WorkerBuffer>> buffers_;  ///< by worker
+  std::vector<std::unique_ptr<WorkerBuffer>> buffers_;  ///< By worker.
   FileDescriptor connection_;
   const Expose expose_;
   std::atomic<bool> ended_{false}, done_{false};

@@ -22,14 +22,14 @@ using Words = std::vector<std::string>;
 
 constexpr std::chrono::seconds kPatience{20};
 
-/// What a client received: whole packets, and the report.
+/// Holds the packets and the report that a client received.
 struct Received {
   std::vector<io::CaptureRecord> records;
   std::vector<std::uint32_t> sequences;
   nlohmann::ordered_json report;
 };
 
-/// Two ports, one worker that is this thread, and packets that are numbered.
+/// Provides a pipeline with two ports and numbered packets. This thread is its only worker.
 class Capture : public testing::Test {
  protected:
   Capture() {
@@ -46,7 +46,7 @@ class Capture : public testing::Test {
   }
   ~Capture() override { rte_pktmbuf_free_bulk(packets_.data(), packets_.size()); }
 
-  /// The client's end of a capture that is to begin.
+  /// Requests a capture and returns the client's end of the connection.
   FileDescriptor ask(std::string_view what, const Words& arguments) {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
@@ -59,7 +59,7 @@ class Capture : public testing::Test {
     pollfd polled{client.get(), POLLIN, 0};
     return ::poll(&polled, 1, static_cast<int>(patience.count())) == 1;
   }
-  /// The client's end of a capture that has begun.
+  /// Waits until the capture has begun and returns the client's end of the connection.
   FileDescriptor start(std::string_view what, const Words& arguments) {
     FileDescriptor client = ask(what, arguments);
     EXPECT_TRUE(is_told(client, kPatience));
@@ -92,7 +92,7 @@ class Capture : public testing::Test {
     for (char byte = 0; ::recv(socket.get(), &byte, 1, 0) == 1 && byte != '\n';) line += byte;
     return line;
   }
-  /// Tells the capture to end, and reads all of it.
+  /// Ends the capture and reads all of it.
   static Received finish(const FileDescriptor& socket) {
     ::shutdown(socket.get(), SHUT_WR);
     EXPECT_EQ(nlohmann::ordered_json::parse(take_line(socket))["ok"], true);
@@ -188,7 +188,7 @@ TEST_F(Capture, TellsReasonsApart) {
 }
 
 TEST_F(Capture, FiltersCutsAndCounts) {
-  // A test frame's flow stands at byte 14.
+  // A test frame has its flow number at byte 14.
   const FileDescriptor socket = start("port", {"wan", "--filter", "ether[14] = 1", "--snaplen", "30", "--count", "2"});
   captures_.received(chunk_);
   const Received received = finish(socket);

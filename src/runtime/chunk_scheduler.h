@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One worker's chunks on their way through the pipeline. Chunks leave every stage, and the worker, in the order in
-// which they were received, whatever the engines do: each stage keeps a queue of the chunks that wait for its engine,
-// and while it is not empty every later chunk queues up behind, also one that needs no shader there. So flows keep
-// their order.
+// Moves one worker's chunks through the pipeline. Chunks leave every stage and the worker in the order of their
+// reception, regardless of the engines. Each stage has a queue of the chunks that wait for its engine. While the queue
+// is not empty, every later chunk joins it, even if it needs no shader there. Thus flows keep their order.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +21,7 @@ namespace penumbra::runtime {
 
 class ChunkScheduler {
  public:
-  /// Chunks of one worker in flight at once. With engines that answer at once it is always the same one.
+  /// Chunks of one worker in flight. Synchronous engines need only one.
   static constexpr std::uint32_t kMostChunks = kMostInFlight;
 
   ChunkScheduler(const Pipeline& pipeline, std::vector<std::unique_ptr<EngineQueue>> queues, WorkerCounters& counters,
@@ -31,22 +30,23 @@ class ChunkScheduler {
   bool has_room() const noexcept { return !free_.empty(); }
   std::size_t in_flight() const noexcept { return kMostChunks - free_.size(); }
 
-  /// An unused chunk to receive into, if has_room(). It stays unused until it is given to enter().
+  /// Returns an unused chunk to receive into. Requires has_room(). The chunk stays unused until enter().
   InFlightChunk& next() noexcept { return *free_.back(); }
-  /// Takes the chunk of next(), filled: packets, size, rx_port, worker. Moves it as far as it gets. `now` is what the
-  /// time stamp counter stood at when receiving was done. Returns what it stands at after that.
+  /// Takes the chunk of next() with its packets, size, rx_port and worker set, and moves it as far as possible. `now`
+  /// is the time stamp counter at the end of receiving. Returns the counter at the end of the call.
   std::uint64_t enter(std::uint64_t now) noexcept;
-  /// Asks the engines for finished batches and moves what can be moved. Whether anything moved.
+  /// Polls the engines for finished batches and moves chunks. Returns true if any moved.
   bool poll() noexcept;
 
  private:
-  /// A stage as this worker sees it: its engine queue, and the chunks that wait there, oldest at `head`.
+  /// Holds a worker's view of a stage: its engine queue and the chunks that wait there, the oldest at `head`.
   struct StageQueue {
     const Stage* stage = nullptr;
     std::unique_ptr<EngineQueue> engine;
     std::vector<InFlightChunk*> ring = std::vector<InFlightChunk*>(kMostChunks);
-    std::uint32_t head = 0;         ///< positions count on for ever; the place in the ring is modulo kMostChunks
-    std::uint32_t unsubmitted = 0;  ///< the first that may still have to be submitted
+    /// Positions increase forever; the index in the ring is the position modulo kMostChunks.
+    std::uint32_t head = 0;
+    std::uint32_t unsubmitted = 0;  ///< The first chunk that may still have to be submitted.
     std::uint32_t tail = 0;
 
     bool empty() const { return head == tail; }
@@ -59,7 +59,7 @@ class ChunkScheduler {
   void submit_waiting(StageQueue& stage) noexcept;
   void post_shade(InFlightChunk& chunk, StageQueue& stage) noexcept;
   void finish(InFlightChunk& chunk) noexcept;
-  /// Cycles since the last step ended; the next one begins.
+  /// Returns the cycles since the end of the last step and begins the next step.
   std::uint64_t lap() noexcept;
 
   WorkerCounters& counters_;
@@ -69,7 +69,8 @@ class ChunkScheduler {
   std::uint64_t clock_ = 0;
   std::vector<StageQueue> stages_;
   std::unique_ptr<InFlightChunk[]> chunks_;
-  std::vector<InFlightChunk*> free_;  ///< last in, first out: the warmest is used next
+  /// Last in, first out, so that the chunk that is warmest in the cache is used next.
+  std::vector<InFlightChunk*> free_;
 };
 
 }  // namespace penumbra::runtime

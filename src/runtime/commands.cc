@@ -112,7 +112,7 @@ std::chrono::nanoseconds read_confirm_time(const std::string& seconds) {
   double value = 0;
   const auto [end, failure] = std::from_chars(seconds.data(), seconds.data() + seconds.size(), value);
   const bool is_number = failure == std::errc{} && end == seconds.data() + seconds.size();
-  const bool in_range = value >= kLeast && value <= kMost;  // false for a NaN too
+  const bool in_range = value >= kLeast && value <= kMost;  // False for a NaN too.
   if (!is_number || !in_range) {
     throw std::invalid_argument(
         fmt::format("--confirm: expected {} to {} seconds, found {}", kLeast, kMost, quote(seconds)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Commands of functions (penumbra/command.h) in a running router: finds the stages that a command is for, and makes one
-// change of all its entries.
+// Executes commands of functions (penumbra/command.h) in a running router. Finds the stages of a command and applies
+// all its entries as one change.
 #pragma once
 
 #include <chrono>
@@ -18,56 +18,55 @@
 
 namespace penumbra::runtime {
 
-/// What a client asks for, read from a request's arguments: options, then entries, one or more lines each.
+/// Holds a request, read from its arguments: options, then entries of one or more lines.
 ///
-///   --stage NAME    the stage, where several have the command
-///   --source NAME   what errors call the entries; "command line" if it is left out
-///   --confirm SECONDS   the change is taken back after this time unless it is
-///   confirmed
+///   --stage NAME    the stage, if several have the command
+///   --source NAME   name of the entries in errors; default "command line"
+///   --confirm SECONDS   undo the change after this time unless it is confirmed
 struct CommandRequest {
   std::string stage;
   std::optional<std::chrono::nanoseconds> confirm;
   CommandEntries entries;
 };
-/// Throws std::invalid_argument.
+/// Parses the arguments. Throws std::invalid_argument.
 CommandRequest read_command_request(std::span<const std::string> arguments);
 
-/// The time that stands behind --confirm. Throws std::invalid_argument.
+/// Parses the time after --confirm. Throws std::invalid_argument.
 std::chrono::nanoseconds read_confirm_time(const std::string& seconds);
 
-/// Whether a request changes anything. Unknown commands do.
+/// Returns true if a request may change anything. Unknown commands count as changes.
 bool changes_something(std::string_view command, std::string_view topic);
 
-/// Whether the read-only control socket refuses a request, and the other socket audits it: it changes something, shows
-/// payload (`capture`), or reads files with the router's rights (`reload plan`).
+/// Returns true if the read-only control socket refuses a request and the other socket audits it. That is so if it
+/// changes something, shows payload (`capture`), or reads files with the router's rights (`reload plan`).
 bool needs_full_access(std::string_view command, std::string_view topic);
 
-/// The commands of functions and the router's own, by name.
+/// Returns the commands of functions and of the router, by name.
 std::vector<FunctionCommand> router_commands();
 /// Throws std::invalid_argument if there is no such command or it has no such action.
 void require_action(const std::string& command, std::string_view action);
-/// The names of all of them.
+/// Returns the names of all commands.
 std::vector<std::string> command_names();
-/// The topic of `show` that `penumbra COMMAND show` prints; empty if there is no such command.
+/// Returns the topic of `show` that `penumbra COMMAND show` prints, or an empty text if there is no such command.
 std::string topic_of(std::string_view command);
 
-/// Changes of several stages, made together or not at all.
+/// Changes of several stages that are applied together or not at all.
 class StageChanges {
  public:
-  /// Checks the entries against the tables in force. Throws InputError with the place of a wrong entry,
-  /// std::invalid_argument if no stage, or no single one, has the command.
+  /// Checks the entries against the active tables. Throws InputError with the place of a wrong entry. Throws
+  /// std::invalid_argument if no stage, or more than one, has the command.
   StageChanges(const Pipeline& pipeline, const std::string& command, std::string_view action,
                const CommandRequest& request);
 
-  /// Throws std::exception; then nothing has changed.
+  /// Applies the changes. Throws std::exception and then changes nothing.
   void apply();
   void undo();
-  /// [{"stage": NAME, "command": "route", "added": 1, "removed": 0, "changed": 0}]
+  /// Returns [{"stage": NAME, "command": "route", "added": 1, "removed": 0, "changed": 0}].
   nlohmann::ordered_json to_json() const;
 
  private:
   std::string command_;
-  std::vector<std::pair<std::string, std::unique_ptr<Change>>> changes_;  ///< by stage
+  std::vector<std::pair<std::string, std::unique_ptr<Change>>> changes_;  ///< By stage.
 };
 
 }  // namespace penumbra::runtime

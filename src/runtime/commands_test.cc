@@ -60,7 +60,7 @@ TEST(Commands, TellWhetherTheyChangeAnything) {
   }
 }
 
-/// All commands there are: what a new function adds is refused as well.
+/// Checks every command, so that those of a new function are covered too.
 TEST(Commands, NeedFullAccessToChangeAnything) {
   for (const auto& command : router_commands()) {
     for (const auto& action : command.actions) {
@@ -99,7 +99,7 @@ class UnconfirmedTest : public testing::Test {
 };
 
 TEST_F(UnconfirmedTest, TakesBackTheLatestFirst) {
-  add(1, std::nullopt);  // nothing waits: it stays
+  add(1, std::nullopt);  // No change awaits confirmation, so this one stays.
   add(2, milliseconds(20));
   add(3, std::nullopt);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);

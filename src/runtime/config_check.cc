@@ -26,14 +26,15 @@ bool is_folder(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-/// The folder that the socket is made in, if it is there, or else the folder that this one is made in.
+/// Returns the socket's folder, or the parent of that folder if the folder does not exist yet.
 std::filesystem::path folder_of(const std::filesystem::path& socket) {
   std::error_code ignored;
   const std::filesystem::path folder = std::filesystem::absolute(socket, ignored).parent_path();
   return std::filesystem::exists(folder, ignored) ? folder : folder.parent_path();
 }
 
-/// That the address is one of this machine's. Whether the port is free is not asked: the router may be running.
+/// Checks that the address belongs to this machine. Does not check that the port is free, because the router may be
+/// running.
 void check_listen(const control::ListenAddress& listen, const char* who) {
   if (listen.location.line == 0) return;
   control::Endpoint any_port = listen.endpoint;
@@ -65,7 +66,7 @@ void check_socket(const std::filesystem::path& socket, const SourceLocation& pla
   if (!is_folder(folder)) refuse(fmt::format("{} is no folder; choose another one", folder.string()));
 }
 
-/// Warns of a folder in which this user may not make the socket.
+/// Adds a warning if this user cannot create the socket in its folder.
 void warn_of_folder(const std::filesystem::path& socket, const SourceLocation& place,
                     std::vector<std::string>& warnings) {
   const std::filesystem::path folder = folder_of(socket);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a router refuses of a configuration before it opens a device, for `penumbra check` as for the router itself.
+// Checks of a configuration before devices are opened, for `penumbra check` and for the router itself.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace penumbra::runtime {
 
-/// Throws InputError, at the key's place, if a control socket that the configuration names cannot be made. Whether a
-/// router listens there is not looked at.
+/// Checks that the configured control sockets can be created. Does not check for a router that already listens there.
+/// Throws InputError at the key's place.
 void check_sockets(const control::ControlSockets& sockets);
 
-/// Checks all of a configuration that can be checked without opening a device, listening or writing: files, functions,
-/// the control sockets' folders, addresses to listen at. Throws InputError. Returns warnings, each with its place.
+/// Checks all that can be checked without opening a device, listening or writing: files, functions, folders of control
+/// sockets, listen addresses. Returns warnings, each with its place. Throws InputError.
 std::vector<std::string> check_config(const control::RouterConfig& config);
 
 }  // namespace penumbra::runtime

@@ -25,7 +25,7 @@ std::vector<std::string> names_of(const YAML::Node& ports) {
   return names;
 }
 
-/// The position of a port in the list.
+/// Returns the position of a port in the list.
 std::optional<std::size_t> find(const YAML::Node& ports, const std::string& name) {
   const auto names = names_of(ports);
   const auto at = std::ranges::find(names, name);
@@ -58,12 +58,13 @@ void remove(YAML::Node& ports, const control::PortEntry& entry, ConfigEdit& edit
   ++edit.counts.removed;
 }
 
-/// A path of keys, taken from its front.
+/// A path of keys that is consumed from its front.
 class Path {
  public:
   explicit Path(const std::string& text) : rest_(text) {}
 
-  /// The longest of the names that the path begins with, which may have dots; nothing if there is none.
+  /// Takes the longest of the names with which the path begins, or nothing if there is none. The names may contain
+  /// dots.
   std::optional<std::string> take_one_of(std::span<const std::string> names) {
     std::optional<std::string> longest;
     for (const auto& name : names) {
@@ -97,7 +98,7 @@ YAML::Node parse_value(const std::string& path, const std::string& text) {
   }
 }
 
-/// Changes the value below the map, and makes the maps on the way that are missing.
+/// Changes a value inside the map and creates missing maps on the way.
 void change(YAML::Node map, Path keys, const std::string& path, const std::optional<std::string>& value) {
   std::string key = keys.take();
   for (; !keys.is_empty(); key = keys.take()) {
@@ -143,7 +144,7 @@ void add_differences(const std::string& path, const YAML::Node& before, const YA
   }
 }
 
-/// The value of a function in an element of the pipeline, which may be the function's name alone.
+/// Returns the settings of a function in an element of the pipeline, which may be the function's name alone.
 YAML::Node settings_of(const YAML::Node& element) {
   const YAML::Node value = element.IsMap() ? element.begin()->second : YAML::Node();
   return value.IsMap() ? value : YAML::Node(YAML::NodeType::Map);

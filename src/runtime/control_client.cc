@@ -59,7 +59,7 @@ void RouterConnection::send_all(std::string_view text, Clock::time_point deadlin
 void RouterConnection::receive_more() {
   std::array<char, 65536> bytes;
   const ssize_t count = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
-  // The second: before it took the connection.
+  // ECONNRESET: the router closed the connection before it accepted it.
   if (count == 0 || (count < 0 && errno == ECONNRESET)) {
     throw std::runtime_error(fmt::format("{}: the router hung up", path_.string()));
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as a request line to a router that stands still: the answer is always one line of JSON that says whether it
-// worked. Reloads, which read the files that they name, and filters, which are libpcap's and may ask for a host's
-// address, are only read.
+// Sends arbitrary bytes as a request line to a router that does not run. The answer is always one line of JSON that
+// says if the request succeeded. Only the parsing is tested for reloads, which read the files that they name, and for
+// libpcap's filters, which may resolve host names.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

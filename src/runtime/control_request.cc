@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 4> kKeys{"version", "command", "topic", "arguments"};
 
-/// Replaces bytes that are no UTF-8: a port's name or a packet's bytes are no reason to fail.
+/// Converts to text and replaces invalid UTF-8, which names of ports and bytes of packets may contain.
 std::string dump(const ordered_json& value) {
   return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }

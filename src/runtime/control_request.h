@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The control protocol: request lines and answer lines, as bytes. docs/control-protocol.md describes it.
+// Implements the control protocol: request lines and answer lines as bytes. See docs/control-protocol.md.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,8 @@
 
 namespace penumbra::runtime {
 
-/// The version that this router speaks. It changes when a client of the version before would misread an answer.
+/// This router implements this protocol version. It changes when a client of the previous version would misread an
+/// answer.
 inline constexpr int kControlVersion = 1;
 
 using Arguments = std::span<const std::string>;
@@ -22,21 +23,21 @@ struct ControlRequest {
   std::vector<std::string> arguments;
 };
 
-/// Carries out a request and returns its result. Throws std::exception with what is wrong; the exception's type says
-/// which kind of refusal it is (refusal.h).
+/// Executes a request and returns its result. Throws std::exception with the fault; the exception's type determines the
+/// kind of refusal (refusal.h).
 using RequestHandler =
     std::function<nlohmann::ordered_json(std::string_view command, std::string_view topic, Arguments arguments)>;
 
-/// Parses a request line, given without its newline. Throws std::invalid_argument if it is no request, and
-/// RouterRefusal if it asks for another version.
+/// Parses a request line without its newline. Throws std::invalid_argument if it is malformed, and RouterRefusal if it
+/// asks for another version.
 ControlRequest parse_request(std::string_view line);
 
-/// The answer line to a request that was carried out, without its newline.
+/// Returns the answer line of a successful request, without a newline.
 std::string success_line(const nlohmann::ordered_json& result);
-/// The answer line to a request that was refused.
+/// Returns the answer line of a refused request, without a newline.
 std::string refusal_line(const std::exception& error);
 
-/// The answer line to one request line: parses it, has it handled, and never throws.
+/// Parses a request line, executes the request and returns the answer line. Never throws.
 std::string answer(const RequestHandler& handler, std::string_view line);
 
 }  // namespace penumbra::runtime

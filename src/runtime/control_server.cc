@@ -46,7 +46,7 @@ std::string peer_in_words(int socket) {
   return fmt::format("uid {} gid {} pid {}", peer.uid, peer.gid, peer.pid);
 }
 
-/// The exception's message as JSON, on one line.
+/// Returns the exception's message as JSON in one line.
 std::string quoted(const std::exception& error) {
   return nlohmann::ordered_json(shortened(error.what()))
       .dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
@@ -54,8 +54,8 @@ std::string quoted(const std::exception& error) {
 
 }  // namespace
 
-/// A connection, with the part of a request that came and the part of an answer that is left. While an answer is left,
-/// nothing is read.
+/// Serves a connection. It holds a partial request and the rest of an answer. While an answer is incomplete, the client
+/// is not read.
 class ControlServer::Client {
  public:
   Client(int socket, bool is_read_only, const ControlService& service)
@@ -70,7 +70,7 @@ class ControlServer::Client {
   bool is_done() const { return done_; }
   Clock::time_point last_active() const { return active_; }
 
-  /// Does what poll() says is possible.
+  /// Handles the events that poll() has reported.
   void take(short events) {
     if ((events & POLLOUT) != 0) {
       write();
@@ -127,7 +127,7 @@ class ControlServer::Client {
     }
   }
 
-  /// Leaves the answer in the output, or gives the connection to the stream command.
+  /// Puts the answer into the output, or gives the connection to the stream command.
   void carry_out(const std::string& line) {
     ControlRequest request;
     bool is_audited = false;
@@ -161,10 +161,10 @@ class ControlServer::Client {
   const bool is_read_only_;
   const ControlService& service_;
   std::string input_;
-  std::size_t searched_ = 0;  ///< bytes of the input in which there is no newline
+  std::size_t searched_ = 0;  ///< Bytes of the input without a newline.
   std::string output_;
-  std::size_t written_ = 0;  ///< of the output
-  bool hang_up_ = false;     ///< after the output
+  std::size_t written_ = 0;  ///< Bytes of the output that were written.
+  bool hang_up_ = false;     ///< Close the connection after the output.
   bool done_ = false;
   Clock::time_point active_;
 };
@@ -201,7 +201,7 @@ void ControlServer::serve() {
   std::vector<pollfd> polled;
   for (;;) {
     polled = {{wake_.get(), POLLIN, 0}};
-    bool waits_for_time = false;  // a silent client's, or a pause's end
+    bool waits_for_time = false;  // A silent client or a pause needs a timeout.
     for (const Entrance& entrance : entrances_) {
       const bool accepts = entrance.accepts();
       waits_for_time = waits_for_time || !accepts || !entrance.clients.empty();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The control sockets: where `penumbra show`, `trace`, `reload` and the others ask a running router. One takes all
-// commands; a second one, if configured, takes only those that change nothing and show no payload.
-// docs/control-protocol.md describes the protocol. One thread serves all clients and never waits for any of them.
+// Serves the control sockets for `penumbra show`, `trace`, `reload` and other commands. One socket takes all commands.
+// An optional second socket takes only those that change nothing and show no payload. docs/control-protocol.md
+// describes the protocol. One thread serves all clients and never waits for a single client.
 #pragma once
 
 #include <chrono>
@@ -22,33 +22,34 @@
 
 namespace penumbra::runtime {
 
-/// A command whose answer is more than a line: `start` takes the connection, which does not block, and answers over it.
-/// Throws as a RequestHandler does, and then leaves the connection as it was.
+/// A command whose answer has more than one line. `start` takes the non-blocking connection and answers over it. It
+/// throws like a RequestHandler and then leaves the connection unchanged.
 struct StreamCommand {
   std::string command;
   std::function<void(std::string_view topic, Arguments arguments, FileDescriptor& connection)> start;
 };
 
-/// What the sockets offer. Everything is called on the server's thread.
+/// Holds the functions that serve requests. All are called on the server's thread.
 struct ControlService {
   RequestHandler handle;
   StreamCommand stream = {};
-  /// Whether the read-only socket refuses a request, which the other one audits: needs_full_access(). Not set: no
-  /// request does.
-  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+  /// Returns true if the read-only socket must refuse a request and the other socket must audit it:
+  /// needs_full_access(). If not set, no request is privileged.
+  // NOLINTNEXTLINE(readability-redundant-member-init): needed by initializers that omit it
   std::function<bool(const ControlRequest& request)> is_privileged = {};
-  /// Takes the audit line of a privileged request: who asked for what, and what came of it. Not set: nobody does.
-  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+  /// Receives the audit line of a privileged request: the client, the request and the result. If not set, there is no
+  /// audit.
+  // NOLINTNEXTLINE(readability-redundant-member-init): needed by initializers that omit it
   std::function<void(std::string_view line)> audit = {};
 };
 
 class ControlServer {
  public:
-  static constexpr std::size_t kMostClients = 64;  ///< of each socket; more wait to be accepted
-  /// Bytes of a request. A command may have a full table; a request that only looks at something is short, and those
-  /// who may only look must not be able to fill the memory.
+  static constexpr std::size_t kMostClients = 64;  ///< Limit for each socket; further clients wait to be accepted.
+  /// Limits the length of a request, bytes. A command may contain a full table. Read-only requests are short, and
+  /// clients with read-only access must not be able to fill the memory.
   static constexpr std::size_t kMostLineBytes = std::size_t{1} << 26, kMostReadOnlyLineBytes = std::size_t{1} << 16;
-  /// A client that neither sends nor takes anything for so long is put out.
+  /// A client that neither sends nor receives for this time is disconnected.
   static constexpr std::chrono::seconds kPatience{10};
 
   /// Listens on the sockets. Throws std::runtime_error with the path and the reason.
@@ -58,14 +59,14 @@ class ControlServer {
   /// Stops and removes the sockets.
   ~ControlServer();
 
-  /// Answers from now on, on a thread of its own.
+  /// Starts to serve on its own thread.
   void start(ControlService service);
-  /// Once this returns, no request is being handled and none will be.
+  /// Stops serving. No request is handled after the return.
   void stop() noexcept;
 
  private:
   class Client;
-  /// A socket with the clients that it accepted.
+  /// Holds a socket with the clients that it accepted.
   struct Entrance {
     std::unique_ptr<ListeningSocket> listener;
     bool is_read_only = false;
@@ -78,7 +79,7 @@ class ControlServer {
   void accept_client(Entrance& entrance);
 
   std::vector<Entrance> entrances_;
-  FileDescriptor wake_;  ///< an eventfd that ends serve()
+  FileDescriptor wake_;  ///< An eventfd that ends serve().
   ControlService service_;
   std::jthread thread_;
 };

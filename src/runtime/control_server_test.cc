@@ -27,7 +27,7 @@ using testing::HasSubstr;
 
 constexpr std::chrono::seconds kTimeout{20};
 
-/// Gives back what it was asked; under the topic "big" a lot, under "error" an exception.
+/// Returns the request; for the topic "big" a long text. Throws for the topic "error".
 json echo(std::string_view command, std::string_view topic, Arguments arguments) {
   if (topic == "error") throw std::invalid_argument("as you request");
   if (topic == "long error") throw std::invalid_argument(std::string(100'000, 'a'));
@@ -35,7 +35,7 @@ json echo(std::string_view command, std::string_view topic, Arguments arguments)
   return {{"command", command}, {"topic", topic}, {"arguments", arguments}};
 }
 
-/// One socket for the owner.
+/// Returns a configuration with one socket for the owner.
 control::ControlSockets only(const std::filesystem::path& path) {
   control::ControlSockets sockets;
   sockets.socket = path;
@@ -51,12 +51,12 @@ FileDescriptor connect(const std::filesystem::path& path) {
 void send_text(const FileDescriptor& socket, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
-    if (count <= 0) return;  // put out
+    if (count <= 0) return;  // The server has disconnected.
     text.remove_prefix(static_cast<std::size_t>(count));
   }
 }
 
-/// Until the newline, or the end.
+/// Receives until a newline or the end.
 std::string receive_text(const FileDescriptor& socket) {
   std::string text;
   char byte = 0;
@@ -242,7 +242,7 @@ TEST_F(Control, ServesManyClientsAtOnce) {
   EXPECT_EQ(answers.load(), 16 * 20);
 }
 
-/// More than are served at once: the rest waits, and gets its turn when others leave.
+/// Excess clients wait and are served when others leave.
 TEST_F(Control, ServesMoreClientsThanItHasPlacesFor) {
   std::vector<FileDescriptor> silent(ControlServer::kMostClients);
   std::generate(silent.begin(), silent.end(), [this] { return connect(path_); });
@@ -258,7 +258,7 @@ mode_t mode_of(const std::filesystem::path& path) {
   return status.st_mode & 07777;
 }
 
-/// A server with both sockets: what is asked under "set" is privileged.
+/// Provides a server with both sockets. Requests with the topic "set" are privileged.
 class TwoSockets : public testing::Test {
  protected:
   TwoSockets() {
@@ -281,7 +281,7 @@ class TwoSockets : public testing::Test {
   json ask_read_only(const char* command) { return ask_router(sockets().read_only_socket, command, "x", {}, kTimeout); }
 
   ScratchFolder folder_;
-  std::vector<std::string> audit_;  ///< read once the server has stopped
+  std::vector<std::string> audit_;  ///< Valid after the server has stopped.
   ControlServer server_{sockets()};
 };
 
@@ -342,7 +342,7 @@ TEST_F(TwoSockets, TakeNoTableFromThoseWhoOnlyLook) {
   EXPECT_EQ(json::parse(receive_text(all))["ok"], true);
 }
 
-/// Clients of one socket take no places of the other.
+/// Clients of one socket do not count against the limit of the other.
 TEST_F(TwoSockets, DoNotShareTheirPlaces) {
   std::vector<FileDescriptor> silent(ControlServer::kMostClients);
   std::generate(silent.begin(), silent.end(), [this] { return connect(sockets().read_only_socket); });
@@ -391,7 +391,7 @@ TEST(ControlServer, RefusesAFolderThatIsOpenToAll) {
   ASSERT_EQ(::chmod((folder / "open").c_str(), 0777), 0);
   EXPECT_THAT(message_of([&folder] { ControlServer server(only(folder / "open" / "control.sock")); }),
               HasSubstr("other users could replace"));
-  ASSERT_EQ(::chmod((folder / "open").c_str(), 01777), 0);  // as /tmp
+  ASSERT_EQ(::chmod((folder / "open").c_str(), 01777), 0);  // The mode of /tmp.
   const ControlServer server(only(folder / "open" / "control.sock"));
 }
 
@@ -428,12 +428,12 @@ TEST(ControlClient, SaysThatNobodyListens) {
 TEST(ControlClient, DoesNotWaitForEver) {
   const ScratchFolder folder;
   const auto path = folder / "control.sock";
-  const ControlServer silent(only(path));  // never started
+  const ControlServer silent(only(path));  // Never started.
   const auto ask = [&path] { ask_router(path, "show", "ports", {}, std::chrono::milliseconds(50)); };
   EXPECT_THAT(message_of(ask), HasSubstr("did not answer in time"));
 }
 
-/// The only port, which behaves so.
+/// Opens a single port with this setup.
 OpenPorts opening(test::TestPortSetup setup) {
   return [setup = std::move(setup)](std::span<const control::PortConfig> configs, std::uint16_t workers) {
     std::vector<std::unique_ptr<io::Port>> ports;
@@ -467,7 +467,7 @@ TEST(ControlClient, AsksARunningRouter) {
   router.run({}, [](const Statistics&) {});
 }
 
-/// Nobody may send packets on an answer yet that a port has forgotten by the time it has started.
+/// A client must not send packets upon an answer before the ports have started.
 TEST(ControlClient, WaitsUntilThePortsHaveStarted) {
   const ScratchFolder folder;
   auto config = test::test_config({"wan"}, 1, 1, test::kSync);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one worker counts. It alone writes; anybody reads, any time, without disturbing it.
+// Defines one worker's counters. The worker alone writes; any thread may read at any time without disturbing it.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@
 
 namespace penumbra::runtime {
 
-/// A number that one thread writes. Adding costs an ordinary load, add and store, no bus lock. Stores are releases and
-/// loads acquires (both free on x86), so that who reads an effect first and its cause after it never sees the effect
-/// alone: sent packets first, received ones after them.
+/// Counts in one thread. An addition is an ordinary load, add and store without a bus lock. Stores are releases and
+/// loads are acquires (both free on x86). Thus a reader that reads an effect before its cause never sees the effect
+/// alone: it must read sent packets before received ones.
 class Counter {
  public:
   void add(std::uint64_t amount) noexcept { set(value_.load(std::memory_order_relaxed) + amount); }
@@ -25,10 +25,10 @@ class Counter {
   std::atomic<std::uint64_t> value_{0};
 };
 
-/// One queue, one direction.
+/// Counts the traffic of one queue and direction.
 struct alignas(64) QueueCounters {
   Counter packets;
-  Counter bytes;  ///< frames without FCS
+  Counter bytes;  ///< Frames without FCS.
 
   void add(std::uint64_t more_packets, std::uint64_t more_bytes) noexcept {
     packets.add(more_packets);
@@ -36,7 +36,7 @@ struct alignas(64) QueueCounters {
   }
 };
 
-/// One step of the way: receive, a stage's pre, shade and post, send.
+/// Counts the work of one step: receive, a stage's pre-shade, shader and post-shade, send.
 struct alignas(64) StepCounters {
   Counter cycles;
   Counter packets;
@@ -49,7 +49,7 @@ struct alignas(64) StepCounters {
   }
 };
 
-/// A worker's sleeps.
+/// Counts a worker's sleeps.
 struct alignas(64) SleepCounters {
   Counter cycles;
   Counter sleeps;
@@ -60,7 +60,7 @@ struct alignas(64) SleepCounters {
   }
 };
 
-/// The steps of a pipeline in the order of the way: receive, three a stage, send.
+/// These functions number a pipeline's steps: receive, three for each stage, send.
 constexpr std::size_t kReceiveStep = 0;
 constexpr std::size_t kStepsPerStage = 3;
 constexpr std::size_t step_of_stage(std::size_t stage) {
@@ -70,7 +70,7 @@ constexpr std::size_t step_count(std::size_t stages) {
   return 2 + kStepsPerStage * stages;
 }
 
-/// All counters of one worker, on cache lines that no other worker writes.
+/// Holds all counters of one worker, on cache lines that no other worker writes.
 class WorkerCounters {
  public:
   WorkerCounters(std::size_t rx_queues, std::size_t ports, std::size_t stages, std::size_t reasons)
@@ -80,12 +80,12 @@ class WorkerCounters {
         steps(step_count(stages)),
         reasons_((reasons + kPerLine - 1) / kPerLine) {}
 
-  // Others may follow behind, while no worker works and nobody reads.
-  std::deque<QueueCounters> received;   ///< by the worker's own receive queues
-  std::deque<QueueCounters> sent;       ///< by port: the worker's transmit queue there
-  std::deque<QueueCounters> from_host;  ///< by port: what the host gave to be sent there
+  // Elements may be appended while no worker runs and nobody reads.
+  std::deque<QueueCounters> received;   ///< By the worker's own receive queues.
+  std::deque<QueueCounters> sent;       ///< By port: the worker's transmit queue there.
+  std::deque<QueueCounters> from_host;  ///< By port: packets that the host sends there.
   std::vector<StepCounters> steps;
-  Counter replicated;  ///< copies that were made of packets which leave by several ports: one less than these
+  Counter replicated;  ///< Copies of packets that leave by several ports; the original does not count.
   SleepCounters asleep;
 
   Counter& reason(std::size_t index) { return reasons_[index / kPerLine].counters[index % kPerLine]; }

@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::int64_t kShare = 1000;
 
-/// Queues that always or sometimes have a chunk, which costs so much; how long each was worked for.
+/// Simulates queues that always or sometimes have a chunk of a given cost, and sums up the work for each queue.
 struct World {
   struct Queue {
     std::uint64_t cost = 0;
-    std::uint32_t one_of = 1;  ///< it has a chunk one time in so many; 0: never
+    std::uint32_t one_of = 1;  ///< The queue has a chunk with probability 1 / one_of; 0: never.
     std::uint64_t worked = 0;
     std::uint64_t chunks = 0;
   };
@@ -53,7 +53,7 @@ struct World {
 TEST(DeficitRoundRobin, QueuesThatAlwaysHaveChunksGetTheSameTimeWhateverAChunkCosts) {
   World world({{.cost = 300}, {.cost = 2500}, {.cost = 40'000}});
   world.run(1'000'000);
-  // A cheap chunk a round is all that a queue may receive: what it leaves is the others', in equal parts.
+  // A queue may receive one chunk a round. The other queues share the time that cheap chunks leave, in equal parts.
   EXPECT_EQ(world.queues[0].chunks, 1'000'000U);
   EXPECT_NEAR(static_cast<double>(world.queues[1].worked), static_cast<double>(world.queues[2].worked), 100'000);
   World equal({{.cost = 1500}, {.cost = 2500}, {.cost = 40'000}});

@@ -37,7 +37,7 @@ void Egress::add_port(io::TxQueue& queue) {
 
 void Egress::finish(InFlightChunk& chunk, std::uint64_t now) noexcept {
   constexpr auto kUndecided = static_cast<std::uint16_t>(RuntimeReason::undecided);
-  Group refused;  // to be freed
+  Group refused;  // Packets to free.
   refused.count = 0;
   bool host_has_work = false;
   const bool captured = captures_.armed();
@@ -49,11 +49,12 @@ void Egress::finish(InFlightChunk& chunk, std::uint64_t now) noexcept {
       if (replicate(chunk, i)) continue;
       verdict = {};
     }
-    // A function that names a port or a reason that does not exist has not decided.
+    // A verdict with an invalid port or reason counts as undecided.
     const bool decided = verdict.kind >= Verdict::Kind::drop && verdict.value < reasons_;
     rte_mbuf* const packet = chunk.packets[i];
     if (decided && verdict.kind == Verdict::Kind::punt && host_ != nullptr && host_->has_twin(chunk.rx_port)) {
-      if (captured) rte_mbuf_refcnt_update(packet, 1);  // what becomes of it is known when it is the host's already
+      // A reference for the capture, because the result is known only after the host owns the packet.
+      if (captured) rte_mbuf_refcnt_update(packet, 1);
       verdict = host_->punt(chunk.worker, chunk.rx_port, verdict.value, packet, now);
       if (captured) {
         captures_.refused(worker_, *packet, verdict);
@@ -79,7 +80,7 @@ void Egress::finish(InFlightChunk& chunk, std::uint64_t now) noexcept {
   if (refused.count > 0) rte_pktmbuf_free_bulk(refused.packets.data(), refused.count);
 }
 
-/// False if there is no room: a port was named more than once for some packet.
+/// Adds a packet to a port's group. Returns false if there is no room, because a packet named the port several times.
 bool Egress::add(std::uint16_t port, rte_mbuf* packet) noexcept {
   Group& group = groups_[port];
   if (group.count == Chunk::kCapacity) [[unlikely]]
@@ -89,7 +90,7 @@ bool Egress::add(std::uint16_t port, rte_mbuf* packet) noexcept {
   return true;
 }
 
-/// Returns false, having done nothing but to free its likeness, if it leaves by no port at all.
+/// Replicates a packet. Returns false if it leaves by no port; then only its header variant has been freed.
 bool Egress::replicate(const InFlightChunk& chunk, std::uint16_t packet) noexcept {
   const Replication& replication = chunk.replications[packet];
   std::uint16_t copies = add_copies(chunk, replication.ports, *chunk.packets[packet]);
@@ -100,13 +101,13 @@ bool Egress::replicate(const InFlightChunk& chunk, std::uint16_t packet) noexcep
     copies = static_cast<std::uint16_t>(copies + others);
   }
   if (copies == 0) return false;
-  counters_.replicated.add(copies + replication.dropped - 1U);  // before any of them is sent (see Counter)
+  counters_.replicated.add(copies + replication.dropped - 1U);  // Counted before any copy is sent (see Counter).
   if (replication.dropped > 0) drop_copies(replication, *chunk.packets[packet]);
   if (!itself) rte_pktmbuf_free(chunk.packets[packet]);
   return true;
 }
 
-/// Those that are not made at all.
+/// Counts and captures copies that are not made.
 void Egress::drop_copies(const Replication& replication, const rte_mbuf& packet) noexcept {
   const Verdict verdict = verdict_of_dropped(replication);
   counters_.reason(verdict.value).add(replication.dropped);
@@ -119,7 +120,8 @@ Verdict Egress::verdict_of_dropped(const Replication& replication) const noexcep
   return {Verdict::Kind::drop, replication.reason};
 }
 
-/// They are references to the packet, which no driver writes to. Returns their number; at 0 the packet is as it was.
+/// Adds references to the packet, to which no driver writes, to the ports' groups. Returns their number; at 0 the
+/// packet is unchanged.
 std::uint16_t Egress::add_copies(const InFlightChunk& chunk, std::span<const std::uint16_t> ports,
                                  rte_mbuf& packet) noexcept {
   std::uint16_t copies = 0;
@@ -135,7 +137,8 @@ void Egress::send(std::uint16_t port) noexcept {
   Group& group = groups_[port];
   const std::uint16_t count = group.count;
   group.count = 0;
-  std::array<std::uint32_t, Chunk::kCapacity> lengths;  // a packet that was taken must not be looked at
+  // Saved lengths, because a packet must not be accessed after the port took it.
+  std::array<std::uint32_t, Chunk::kCapacity> lengths;
   std::uint64_t bytes = 0;
   for (std::uint16_t i = 0; i < count; ++i) {
     lengths[i] = rte_pktmbuf_pkt_len(group.packets[i]);
@@ -169,7 +172,7 @@ void Egress::send_from_host(rte_mbuf** packets, std::uint16_t count) noexcept {
   for (std::uint16_t i = 0; i < count; ++i) {
     const std::uint16_t port = packets[i]->port;
     Group& group = groups_[port];
-    // One port after the other: those of a burst mostly are of one.
+    // Send for one port after the other, because most packets of a burst have the same port.
     const bool last = i + 1 == count || packets[i + 1]->port != port;
     if (host_->is_too_long(*packets[i])) [[unlikely]] {
       counters_.reason(static_cast<std::size_t>(RuntimeReason::host_too_long)).add(1);
@@ -182,7 +185,7 @@ void Egress::send_from_host(rte_mbuf** packets, std::uint16_t count) noexcept {
   }
 }
 
-/// What became of a packet that was to leave by a port.
+/// Returns the result for a packet that was to leave by `port`.
 Verdict Egress::outcome(const rte_mbuf* packet, std::uint16_t port) const {
   const auto at = std::ranges::find_if(
       unsent_, [&](const Unsent& unsent) { return unsent.packet == packet && unsent.port == port; });

@@ -16,34 +16,34 @@
 
 namespace penumbra::runtime {
 
-/// The end of the way, for one worker: carries out a chunk's verdicts and counts them. Everything is sent before
-/// finish() returns, in the order of the chunk per port; nothing lingers.
+/// Executes a chunk's verdicts for one worker and counts them. finish() sends everything before it returns, for each
+/// port in the order of the chunk.
 class Egress {
  public:
-  /// How often a transmit queue is asked again to take the rest before the rest is dropped as tx_full.
+  /// Number of attempts to send before the rest is dropped as tx_full.
   static constexpr unsigned kAttempts = 16;
 
-  /// Of worker number `worker`; `reasons` is the length of the pipeline's list, `queues` the worker's transmit queues
-  /// by port; `host` may be null.
+  /// `worker` is the worker's number, `reasons` the length of the pipeline's list of reasons, `queues` the worker's
+  /// transmit queues by port. `host` may be null.
   Egress(std::uint16_t worker, std::size_t reasons, std::vector<io::TxQueue*> queues, HostPath* host,
          WorkerCounters& counters, Tracer& tracer, Captures& captures);
 
   // While the worker stands still:
   /// There is one more port. After close() its queue is closed at once.
   void add_port(io::TxQueue& queue);
-  /// There is one more receive queue.
+  /// Adds a receive queue.
   void add_receive_queue() { refused_by_host_.push_back(0); }
-  /// There is a host path from now on.
+  /// Sets the host path, which may have been null.
   void set_host(HostPath* host) { host_ = host; }
 
-  /// Afterwards none of the chunk's packets is the worker's.
+  /// Executes the verdicts. Afterwards the worker owns no packet of the chunk. `now` is the time stamp counter.
   void finish(InFlightChunk& chunk, std::uint64_t now) noexcept;
-  /// Sends what the host wants sent, each out of the port that its mbuf names; at most Chunk::kCapacity packets.
+  /// Sends the host's packets, each out of the port that its mbuf names; at most Chunk::kCapacity packets.
   void send_from_host(rte_mbuf** packets, std::uint16_t count) noexcept;
-  /// Packets from that receive queue of the worker that the host was to have and did not take: over a limit, or no
-  /// room.
+  /// Returns the number of packets of a receive queue that were punted but not given to the host. The reason is a limit
+  /// or a lack of room.
   std::uint64_t refused_by_host(std::size_t queue) const noexcept { return refused_by_host_[queue]; }
-  /// Lets the transmit queues write out what they hold back, now and at the end.
+  /// write_out() makes the transmit queues send buffered packets; close() does so at the end.
   void write_out() noexcept;
   void close() noexcept;
 
@@ -73,8 +73,8 @@ class Egress {
   WorkerCounters& counters_;
   Tracer& tracer_;
   Captures& captures_;
-  std::vector<Group> groups_;        ///< by port; empty between chunks
-  std::vector<std::uint16_t> busy_;  ///< the ports whose groups are not empty, each once; room for all
+  std::vector<Group> groups_;        ///< By port; empty between chunks.
+  std::vector<std::uint16_t> busy_;  ///< The ports with non-empty groups, each once; has room for all.
   std::uint16_t busy_count_ = 0;
   bool closed_ = false;
   bool traced_ = false;                         ///< some packet of the chunk is

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::uint32_t kPoolPackets = 15;  // a frame, its likeness, and some to spare
+constexpr std::uint32_t kPoolPackets = 15;  // A frame, its header variant, and spare packets.
 
 std::span<const std::uint8_t> bytes_of(const rte_mbuf& packet) {
   return {rte_pktmbuf_mtod(&packet, const std::uint8_t*), rte_pktmbuf_data_len(&packet)};
@@ -50,7 +50,7 @@ const char* name_of(Verdict::Kind kind) {
 
 }  // namespace
 
-/// The likeness of a replicated packet is the chunk's, too.
+/// The chunk owns the header variant of a replicated packet too.
 struct Explainer::Packets {
   explicit Packets(rte_mbuf* packet) {
     chunk.size = 1;
@@ -70,10 +70,10 @@ struct Explainer::Packets {
   }
 
   Chunk chunk;
-  std::string trace;                             ///< of the stage that was last
-  ordered_json sent = ordered_json::array();     ///< where the packet and its copies go
-  ordered_json dropped = ordered_json::array();  ///< copies that are not made or not sent, by reason
-  bool is_port_gone = false;                     ///< some copy was for a port without a device
+  std::string trace;                             ///< Trace of the last stage.
+  ordered_json sent = ordered_json::array();     ///< Outputs of the packet and its copies.
+  ordered_json dropped = ordered_json::array();  ///< Copies that are not made or not sent, by reason.
+  bool is_port_gone = false;                     ///< A copy was for a port without a device.
 };
 
 Explainer::Explainer(const Pipeline& pipeline, Reading reading) : pipeline_(pipeline), reading_(std::move(reading)) {}
@@ -148,7 +148,7 @@ ordered_json Explainer::explain(Packets& packets) {
 ordered_json Explainer::explain_stage(Packets& packets, const Stage& stage) {
   Chunk& chunk = packets.chunk;
   CpuEngine* const cpu = stage.shader == nullptr ? nullptr : &cpu_engine_for(stage.function->shader());
-  // What a table holds may go when the reading ends: what is told of it is copied before.
+  // The table's contents may be freed when the reading ends, so all output is copied before.
   reading_([&] {
     chunk.columns.clear();
     chunk.batch.items = 0;
@@ -171,7 +171,7 @@ ordered_json Explainer::explain_stage(Packets& packets, const Stage& stage) {
           {"tables", stage.function->explain(chunk, 0)}};
 }
 
-/// Where the packet and its copies go, if it leaves. A port that does not exist gets none, as in the router.
+/// Records the outputs of the packet and its copies. Invalid ports are ignored, as in the router.
 void Explainer::note_outputs(Packets& packets) const {
   const Chunk& chunk = packets.chunk;
   std::size_t gone = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `explain`: what the router would do with a frame, and why, without doing it.
+// Implements `explain`: reports the router's treatment of a frame, and the reasons, without forwarding it.
 #pragma once
 
 #include <functional>
@@ -18,34 +18,34 @@
 
 namespace penumbra::runtime {
 
-/// A port of the router as it is when a frame is explained. Its place in a list is its index.
+/// Describes a port of the router at the time of the explanation. Its position in a list is its index.
 struct ExplainedPort {
   PortInfo info;
-  std::string twin;        ///< empty: it has none
-  bool has_device = true;  ///< false: packets sent to it are dropped as port_gone
+  std::string twin;        ///< Empty: the port has no twin.
+  bool has_device = true;  ///< False: packets sent to the port are dropped as port_gone.
 };
 
-/// Takes single frames through the functions as dry runs (Chunk::is_dry_run): nothing is counted, learned or sent.
+/// Passes single frames through the functions as dry runs (Chunk::is_dry_run), which count, learn and send nothing.
 class Explainer {
  public:
-  /// Runs its argument while tables stay readable for it (a reader of their grace periods).
+  /// Calls its argument as a reader of the tables' grace periods, so that tables stay readable during the call.
   using Reading = std::function<void(const std::function<void()>& action)>;
 
-  /// `pipeline` outlives it.
+  /// `pipeline` must outlive the explainer.
   Explainer(const Pipeline& pipeline, Reading reading);
   Explainer(const Explainer&) = delete;
   Explainer& operator=(const Explainer&) = delete;
   ~Explainer();
 
   /// Explains a frame received on a port. `arguments` are the words of a header (frame_words.h), or "--hex" and the
-  /// frame's bytes in hexadecimal. docs/control-protocol.md describes the answer. Throws std::invalid_argument with
-  /// what is wrong, and std::runtime_error if there is no memory. The EAL must run. By one thread at a time, the one
-  /// that asks functions to show.
+  /// frame's bytes in hexadecimal. docs/control-protocol.md describes the answer. The EAL must run. Callers must hold
+  /// the lock that guards the functions' show(). Throws std::invalid_argument with the fault, and std::runtime_error if
+  /// there is no memory.
   nlohmann::ordered_json command(std::span<const ExplainedPort> ports, std::string_view port,
                                  std::span<const std::string> arguments);
 
  private:
-  struct Packets;  ///< a chunk of one packet
+  struct Packets;  ///< A chunk of one packet.
   nlohmann::ordered_json explain(Packets& packets);
   nlohmann::ordered_json explain_stage(Packets& packets, const Stage& stage);
   void note_outputs(Packets& packets) const;
@@ -55,18 +55,19 @@ class Explainer {
     const Shader* shader = nullptr;
     std::unique_ptr<EngineQueue> queue;
   };
-  /// An engine of the explainer's own: the stage's may be an accelerator, whose queues are the workers'.
+  /// Returns an engine of the explainer's own. The stage's engine may be an accelerator, whose queues belong to the
+  /// workers.
   CpuEngine& cpu_engine_for(const std::string& shader);
 
   const Pipeline& pipeline_;
-  std::span<const ExplainedPort> ports_;  ///< of the command that runs
+  std::span<const ExplainedPort> ports_;  ///< Ports of the current command.
   const Reading reading_;
-  io::PacketPool pool_;                       ///< null until the first frame
-  std::map<std::string, CpuEngine> engines_;  ///< by shader
+  io::PacketPool pool_;                       ///< Null until the first frame.
+  std::map<std::string, CpuEngine> engines_;  ///< By shader.
 };
 
-/// Explains a frame by a configuration without a running router: routes that are followed are not known. Throws as
-/// Explainer::command() and SparePipeline do.
+/// Explains a frame for a configuration without a running router. Followed routes are unknown. Throws like
+/// Explainer::command() and SparePipeline.
 nlohmann::ordered_json explain_offline(const control::RouterConfig& config, std::string_view port,
                                        std::span<const std::string> arguments);
 

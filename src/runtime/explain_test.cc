@@ -20,7 +20,7 @@ using test::TestBed;
 using testing::HasSubstr;
 using Words = std::vector<std::string>;
 
-/// The arguments of a test frame that carries these orders, one a stage.
+/// Returns the arguments for a test frame with these orders, one for each stage.
 Words order_frame(std::vector<Order> orders, std::uint8_t egress = 1) {
   test::Frame frame{};
   std::ranges::copy(orders, frame.orders.begin());
@@ -93,7 +93,7 @@ TEST(Explain, ListsEveryCopy) {
   ASSERT_EQ(some["dropped_copies"].size(), 1U);
   EXPECT_EQ(some["dropped_copies"][0]["copies"], 2);
   EXPECT_EQ(some["dropped_copies"][0]["reason"], "test_judge.late_dropped");
-  // More frames than the pool has packets: none is kept.
+  // More frames than the pool has packets: all packets are returned.
   for (int round = 0; round < 50; ++round) bed.router().explain("wan", order_frame({Order::replicate_other}));
 }
 
@@ -125,7 +125,7 @@ TEST(Explain, ChangesNothingWhilePacketsGoThrough) {
     }
     bed.router().stop();
   });
-  bed.run_and_check({});  // what was received, sent and dropped is what the ports gave and took
+  bed.run_and_check({});  // Checks that all received, sent and dropped packets are accounted for.
 }
 
 TEST(Explain, SaysWhatIsWrong) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: a whole router whose GPU fails in the middle of traffic.
+// Tests a whole router whose GPU fails during traffic.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,8 +16,8 @@
 
 namespace penumbra::runtime {
 
-/// Forwards by the engine, calls `fail` after some packets, and ends when `is_over`, asked again and again, has been
-/// true for some more. No packet may be lost, dropped or counted twice.
+/// Forwards with the engine and calls `fail` after some packets. Polls `is_over`, and ends some packets after it has
+/// become true. No packet may be lost, dropped or counted twice.
 inline void forward_while_it_fails(const std::string& engine, const std::function<void()>& fail,
                                    const std::function<bool()>& is_over) {
   auto config = control::parse_config(fmt::format("ports:\n"

@@ -29,7 +29,7 @@ std::string first_bytes(Bytes bytes) {
   return bytes.size() <= kShown ? hex(bytes) : hex(bytes.first(kShown)) + "...";
 }
 
-/// Of at least 20 bytes.
+/// Describes an IPv4 packet of at least 20 bytes.
 std::string describe_ipv4(Bytes packet) {
   constexpr std::uint8_t kIcmp = 1, kTcp = 6, kUdp = 17;
   const std::uint8_t protocol = packet[9];

@@ -8,8 +8,9 @@
 
 namespace penumbra::runtime {
 
-/// One line on an Ethernet frame, for `trace`: MAC addresses, ethertype, and an IPv4 packet's addresses, protocol and
-/// ports, or else its first bytes. Any bytes will do. `length` is the frame's, of which `frame` may be a part.
+/// Describes an Ethernet frame in one line, for `trace`. The text has the MAC addresses, the ethertype, and an IPv4
+/// packet's addresses, protocol and ports, or the first bytes of another packet. Accepts any bytes. `frame` may be a
+/// part of the frame; `length` is the length of the whole.
 std::string describe_frame(std::span<const std::uint8_t> frame, std::size_t length);
 
 }  // namespace penumbra::runtime

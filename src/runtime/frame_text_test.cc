@@ -10,11 +10,11 @@
 namespace penumbra::runtime {
 namespace {
 
-/// An Ethernet frame with a UDP packet from 192.0.2.1 port 53 to 198.51.100.2 port 4000.
+/// Returns an Ethernet frame with a UDP packet from 192.0.2.1 port 53 to 198.51.100.2 port 4000.
 std::vector<std::uint8_t> udp_frame() {
-  return {0x02, 0,  0,    0,    0, 0x02, 0x02, 0, 0,  0,  0, 0x01, 0x08, 0x00,                         // Ethernet
-          0x45, 0,  0,    32,   0, 0,    0,    0, 64, 17, 0, 0,    192,  0,    2, 1, 198, 51, 100, 2,  // IPv4
-          0,    53, 0x0F, 0xA0, 0, 12,   0,    0, 1,  2,  3, 4};                                       // UDP
+  return {0x02, 0,  0,    0,    0, 0x02, 0x02, 0, 0,  0,  0, 0x01, 0x08, 0x00,                         // Ethernet.
+          0x45, 0,  0,    32,   0, 0,    0,    0, 64, 17, 0, 0,    192,  0,    2, 1, 198, 51, 100, 2,  // IPv4.
+          0,    53, 0x0F, 0xA0, 0, 12,   0,    0, 1,  2,  3, 4};                                       // UDP.
 }
 
 TEST(FrameText, NamesAnIpv4FlowByItsFiveTuple) {
@@ -41,7 +41,7 @@ TEST(FrameText, TakesFramesOfAnyLengthAndContent) {
   const auto whole = udp_frame();
   std::mt19937 random(3);
   for (std::size_t length = 0; length <= whole.size(); ++length) {
-    // A copy of just that size, so that a read past it is found out.
+    // A copy of exactly this size lets the sanitizer find reads past its end.
     std::vector<std::uint8_t> frame(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
     EXPECT_THAT(describe_frame(frame, length), testing::StartsWith(std::to_string(length) + " bytes"));
     for (int round = 0; round < 200 && length > 0; ++round) {

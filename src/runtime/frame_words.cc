@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint8_t kIcmp = 1, kTcp = 6, kUdp = 17, kIcmpv6 = 58, kSctp = 132;
 constexpr std::uint16_t kIpv4Ethertype = 0x0800, kIpv6Ethertype = 0x86DD, kVlanEthertype = 0x8100;
-constexpr std::uint16_t kExperimentalEthertype = 0x88B5;  // IEEE 802, local experimental
+constexpr std::uint16_t kExperimentalEthertype = 0x88B5;  // IEEE 802, local experimental.
 constexpr MacAddress kSourceMac{0x0200000000FE};
 constexpr std::size_t kLeastFrame = 60;
 
@@ -52,7 +52,7 @@ class Words {
       }
       if (i + 1 == words.size()) throw std::invalid_argument(fmt::format("'{}' needs a value", name));
       if (!values_.emplace(name, words[i + 1]).second) {
-        throw std::invalid_argument(fmt::format("'{}' stands twice", name));
+        throw std::invalid_argument(fmt::format("'{}' is given twice", name));
       }
     }
   }
@@ -60,7 +60,7 @@ class Words {
   bool has(const std::string& name) const { return values_.contains(name); }
   const std::string& text(const std::string& name) const { return values_.at(name); }
 
-  /// A decimal number, or a hexadecimal one behind 0x, of at most `most`.
+  /// Returns a decimal number, or a hexadecimal one after 0x, of at most `most`.
   std::uint64_t number(const std::string& name, std::uint64_t otherwise, std::uint64_t most) const {
     const auto found = values_.find(name);
     if (found == values_.end()) return otherwise;
@@ -87,7 +87,7 @@ class Words {
     return has(name) ? parsed(name, "a MAC address", parse_mac_address) : otherwise;
   }
 
-  /// Throws if one of these was given: `why` says where they belong.
+  /// Throws if one of the names was given. `why` says when they are valid.
   void refuse(std::initializer_list<const char*> names, const char* why) const {
     for (const char* const name : names) {
       if (has(name)) throw std::invalid_argument(fmt::format("'{}' {}", name, why));
@@ -108,7 +108,7 @@ std::uint8_t protocol_of(const Words& words) {
 }
 
 std::uint8_t tcp_flags(const Words& words) {
-  constexpr std::string_view kLetters = "FSRPAUEC";  // bit 0 on
+  constexpr std::string_view kLetters = "FSRPAUEC";  // From bit 0 upwards.
   std::uint8_t flags = 0;
   if (!words.has("flags")) return flags;
   for (const char letter : words.text("flags")) {
@@ -122,7 +122,7 @@ std::uint8_t tcp_flags(const Words& words) {
   return flags;
 }
 
-/// The header of TCP, UDP, SCTP or ICMP; no bytes for other protocols.
+/// Returns the header of TCP, UDP, SCTP or ICMP, or no bytes for other protocols.
 std::vector<std::uint8_t> transport_header(const Words& words, std::uint8_t protocol, std::size_t payload_bytes) {
   Writer header;
   const bool has_ports = protocol == kTcp || protocol == kUdp || protocol == kSctp;
@@ -139,21 +139,21 @@ std::vector<std::uint8_t> transport_header(const Words& words, std::uint8_t prot
     header.put(kUdpHeader + payload_bytes, 2);
     header.pad_to(kUdpHeader);
   } else if (protocol == kTcp) {
-    header.put(0, 8);                    // sequence and acknowledgement
-    header.put(kTcpHeader / 4 << 4, 1);  // data offset
+    header.put(0, 8);                    // Sequence and acknowledgement numbers.
+    header.put(kTcpHeader / 4 << 4, 1);  // Data offset.
     header.put(tcp_flags(words), 1);
     header.pad_to(kTcpHeader);
   } else if (protocol == kSctp) {
     header.pad_to(kSctpHeader);
   } else if (is_icmp) {
-    header.put(words.number("type", protocol == kIcmp ? 8 : 128, 255), 1);  // a ping
+    header.put(words.number("type", protocol == kIcmp ? 8 : 128, 255), 1);  // An echo request.
     header.put(words.number("code", 0, 255), 1);
     header.pad_to(kIcmpHeader);
   }
   return header.take();
 }
 
-/// RFC 1071.
+/// Returns the Internet checksum (RFC 1071).
 std::uint16_t checksum(std::span<const std::uint8_t> header) {
   std::uint32_t sum = 0;
   for (std::size_t i = 0; i + 1 < header.size(); i += 2) sum += header[i] << 8U | header[i + 1];
@@ -161,7 +161,8 @@ std::uint16_t checksum(std::span<const std::uint8_t> header) {
   return static_cast<std::uint16_t>(~sum);
 }
 
-/// The IP payload: transport header and zeros, together at least `least` bytes. A later fragment has no header.
+/// Returns the IP payload: the transport header, padded with zeros up to `length`. A later fragment has no transport
+/// header.
 std::vector<std::uint8_t> payload_of(const Words& words, std::uint8_t protocol, std::size_t header_bytes, bool later) {
   const std::uint64_t length = words.number("length", 0, kLargestExplained - 18);
   const auto bare = later ? std::vector<std::uint8_t>{} : transport_header(words, protocol, 0);
@@ -187,7 +188,7 @@ std::vector<std::uint8_t> ipv4_packet(const Words& words) {
   packet.put(0x45, 1);
   packet.put(words.number("tos", 0, 255), 1);
   packet.put(kHeader + payload.size(), 2);
-  packet.put(0, 2);  // identification
+  packet.put(0, 2);  // Identification.
   packet.put(words.number("more", 0, 1) << 13 | offset / 8, 2);
   packet.put(words.number("ttl", 64, 255), 1);
   packet.put(protocol, 1);

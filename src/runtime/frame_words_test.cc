@@ -66,7 +66,7 @@ TEST(FrameWords, SayWhatIsWrong) {
   EXPECT_THAT(build_refusal({"scr", "10.0.0.1"}), HasSubstr("did you mean 'src'?"));
   EXPECT_THAT(build_refusal({"src"}), HasSubstr("'src' needs a value"));
   EXPECT_THAT(build_refusal({"src", "10.0.0.1"}), HasSubstr("both 'src' and 'dst'"));
-  EXPECT_THAT(build_refusal({"src", "10.0.0.1", "src", "10.0.0.1"}), HasSubstr("stands twice"));
+  EXPECT_THAT(build_refusal({"src", "10.0.0.1", "src", "10.0.0.1"}), HasSubstr("is given twice"));
   EXPECT_THAT(build_refusal({"src", "10.0.0.1", "dst", "2001:db8::1"}), HasSubstr("found '10.0.0.1'"));
   EXPECT_THAT(build_refusal({"src", "2001:db8::1", "dst", "10.0.0.1"}), HasSubstr("found '2001:db8::1'"));
   EXPECT_THAT(build_refusal({"src", "10.0.0.1", "dst", "10.0.0.2", "ttl", "256"}), HasSubstr("from 0 to 255"));

@@ -24,13 +24,13 @@ namespace penumbra::runtime {
 namespace {
 
 constexpr std::uint16_t kBurst = 64;
-constexpr int kSleepMilliseconds = 100;  ///< at most: links and deleted twins are looked after in between
-/// Between a twin's creation and its first addresses, which it gets when it comes up. zebra hears of both in two
-/// threads (FRR up to 8.4) and forgets addresses of an interface that it does not know yet: OSPFv3 and BGP then wait
-/// for the link-local one for ever.
+constexpr int kSleepMilliseconds = 100;  ///< Longest sleep, because links and deleted twins are checked regularly.
+/// Delay between a twin's creation and its first addresses, which it gets when it comes up. FRR's zebra (up to 8.4)
+/// handles both events in two threads and loses addresses of an interface that it does not know yet. OSPFv3 and BGP
+/// would then wait for the link-local address forever.
 constexpr std::chrono::milliseconds kIntroduction{100};
 
-/// What it throws becomes an error at the port's place.
+/// Turns exceptions of `action` into an error at the port's place.
 template <class Action>
 void for_twin(const control::PortConfig& config, const Action& action) {
   try {
@@ -128,8 +128,8 @@ void HostPath::bring_up(Twin& twin) {
   twin.up.store(true, std::memory_order_relaxed);
 }
 
-/// The kernel forgets IPv6 addresses of an interface that goes down, and somebody may delete any: they come again. What
-/// it refuses (IPv6 is off, say) it is asked again when something changes.
+/// Restores the twin's addresses. The kernel removes IPv6 addresses of an interface that goes down, and users may
+/// delete any. After a refusal (IPv6 may be disabled, for example), the next attempt is at the next change.
 void HostPath::give_addresses(Twin& twin) {
   std::string refusal;
   try {
@@ -189,7 +189,7 @@ std::unique_ptr<io::QuietInterface> HostPath::keep_off(const control::PortConfig
   return std::make_unique<io::QuietInterface>(interface);
 }
 
-/// Gives the twin the MAC address and MTU of its port's device.
+/// Gives the MAC address and MTU of the port's device to the twin.
 void HostPath::follow_device(Twin& twin) {
   twin.tap.value().set(twin.port->info().mac, twin.port->info().mtu);
 }
@@ -221,7 +221,7 @@ Verdict HostPath::punt(std::uint16_t worker, std::uint16_t port, std::uint16_t r
 
 bool HostPath::is_too_long(const rte_mbuf& packet) const noexcept {
   const Twin* const twin = twin_of_port_[packet.port];
-  if (twin == nullptr) return false;  // it was removed meanwhile
+  if (twin == nullptr) return false;  // The twin was removed meanwhile.
   const std::uint32_t longest = twin->port->info().mtu + std::uint32_t{RTE_ETHER_HDR_LEN};
   if (rte_pktmbuf_pkt_len(&packet) <= longest) [[likely]] {
     return false;
@@ -235,7 +235,7 @@ void HostPath::run() noexcept {
   pthread_setname_np(pthread_self(), "host");
   io::register_thread();
   for (;;) {
-    const bool last = stopping_.load();  // before the rings are looked into: nothing comes after
+    const bool last = stopping_.load();  // Read before the rings: nothing is added to them afterwards.
     while (wanted_.load() > 0) std::this_thread::yield();
     std::unique_lock lock(mutex_);
     const bool wrote = write_punted();
@@ -260,7 +260,7 @@ bool HostPath::write_punted() noexcept {
 }
 
 void HostPath::deliver(rte_mbuf& packet) noexcept {
-  Twin* const twin = twin_of_port_[packet.port];  // null: it was removed meanwhile
+  Twin* const twin = twin_of_port_[packet.port];  // Null: the twin was removed meanwhile.
   const bool taken = twin != nullptr && twin->tap &&
                      twin->tap->write({rte_pktmbuf_mtod(&packet, const std::uint8_t*), packet.data_len});
   if (!taken) lost_[packet.hash.usr].add(1);
@@ -273,7 +273,7 @@ bool HostPath::read_twins() noexcept {
   return any;
 }
 
-/// What there is no room for stays with the host, which has a queue of its own for it.
+/// Reads packets from the twin. If there is no room, packets stay in the kernel's own queue.
 bool HostPath::read_from(Twin& twin) noexcept {
   std::array<rte_mbuf*, kBurst> packets;
   io::PacketRing& ring = from_host_[twin.worker];
@@ -301,8 +301,8 @@ bool HostPath::read_from(Twin& twin) noexcept {
   return count > 0;
 }
 
-/// The twin's carrier follows the port's link; one that was deleted is made anew, and brought up and given its
-/// addresses when it is known.
+/// Maintains the twins. A twin's carrier follows its port's link. A deleted twin is created again, and brought up with
+/// its addresses after kIntroduction.
 void HostPath::look_after_twins() noexcept {
   const auto now = Clock::now();
   if (now - looked_after_ < std::chrono::milliseconds(kSleepMilliseconds)) return;
@@ -329,7 +329,7 @@ void HostPath::look_after_twins() noexcept {
         }
       }
     } catch (const std::exception& error) {
-      twin.tap.reset();  // tried again in a while; show() says that it is down
+      twin.tap.reset();  // The next call tries again; until then show() reports the twin as down.
       if (twin.failure == error.what()) continue;
       twin.failure = error.what();
       log_warning(fmt::format("port '{}': twin {}: {}", twin.port->info().name, twin.name, twin.failure));
@@ -338,12 +338,12 @@ void HostPath::look_after_twins() noexcept {
 }
 
 void HostPath::sleep() noexcept {
-  if (blocked_) {  // the twin stays readable: waiting for it would be no wait
+  if (blocked_) {  // The twin stays readable, so epoll_wait() would return at once.
     std::this_thread::sleep_for(std::chrono::microseconds(100));
     return;
   }
   doorbell_.listen();
-  // A worker that punts from now on wakes this thread up; what was punted before is seen here.
+  // A later punt wakes this thread through the doorbell; earlier punts are visible here.
   const bool waiting = std::any_of(to_host_.begin(), to_host_.end(), [](const auto& ring) { return !ring.empty(); });
   if (!waiting && !stopping_.load()) {
     epoll_event event{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The slow path: what functions punt goes to the host's network stack by way of the twin of the port that it came from,
-// and what the host sends into a twin goes out of its port. A thread of its own talks to the kernel; workers reach it
-// through rings. (PacketShader, section 4.2: what is not forwarded is passed to the Linux TCP/IP stack.)
+// Implements the slow path. Punted packets go to the host's network stack through the twin of their port. Packets that
+// the host sends into a twin leave by its port. A separate thread talks to the kernel; workers reach it through rings.
+// (PacketShader, section 4.2: packets that are not forwarded are passed to the Linux TCP/IP stack.)
 #pragma once
 
 #include <atomic>
@@ -39,69 +39,71 @@ class HostPath {
  public:
   using Ports = std::span<const std::unique_ptr<io::Port>>;
 
-  /// Creates the twins that the configuration wants, for ports that are open, brings them up and gives them the ports'
-  /// addresses. Throws InputError at the port's place.
+  /// Creates the configured twins for open ports, brings them up and gives them the ports' addresses. Throws InputError
+  /// at the port's place.
   HostPath(const control::RouterConfig& config, Ports ports, const Pipeline& pipeline);
   HostPath(const HostPath&) = delete;
   HostPath& operator=(const HostPath&) = delete;
   ~HostPath();
 
-  /// Which worker takes what the host sends out of a port, and how to wake it. Before start().
+  /// Sets the worker that sends the host's packets for a port, and its doorbell. Call before start().
   void serve(std::uint16_t port, std::uint16_t worker, Doorbell& doorbell);
-  /// Between the two the thread runs. stop() returns when everything that was punted is written; the workers have left.
+  /// start() and stop() control the thread. Call stop() after the workers have ended; it returns when all punted
+  /// packets are written.
   void start();
   void stop() noexcept;
 
-  // For whoever changes ports:
-  /// Keeps the thread from looking at ports and twins for as long as the lock is held.
+  // The following functions are for changes of ports.
+  /// Keeps the thread from accessing ports and twins while the lock is held.
   std::unique_lock<std::mutex> rest();
   struct Twin;
-  using NewTwin = std::list<Twin>;  ///< one, or none
-  /// Creates the twin of a port that will be known as `port`, with what `info` says of it, and takes over what keeps
-  /// the host off its interface. Throws InputError at the port's place. Without the lock.
+  using NewTwin = std::list<Twin>;  ///< One element or none.
+  /// Creates the twin of a port, with `info` as the port's future properties. Takes over `quiet`, which keeps the host
+  /// off the port's interface. Call without the lock. Throws InputError at the port's place.
   NewTwin prepare(const control::PortConfig& config, const io::Port& port, const PortInfo& info,
                   std::unique_ptr<io::QuietInterface> quiet);
-  /// Makes room for the packets of these ports, whose MTUs may be larger. Throws std::runtime_error without memory.
-  /// Without the lock.
+  /// Allocates memory for the packets of `ports`, whose MTUs may be larger. Call without the lock. Throws
+  /// std::runtime_error if there is no memory.
   void make_room(std::span<const control::PortConfig> ports);
-  // With the lock of rest(), while the workers stand still:
-  /// There is one more port.
+  // The following functions require the lock of rest() and stopped workers.
+  /// Adds a port.
   void add_port() { twin_of_port_.push_back(nullptr); }
-  /// Takes over a twin that was prepared. As for serve().
+  /// Adds a prepared twin. The other parameters are those of serve().
   void add(NewTwin twin, std::uint16_t worker, Doorbell& doorbell);
-  /// Gives away a port's twin: it goes when that is destroyed.
+  /// Removes a port's twin and returns it. Destroying the result deletes the interface.
   NewTwin remove(std::uint16_t port);
-  /// Ports may have other addresses.
+  /// Makes the thread check the ports' addresses.
   void look_again() { addresses_wanted_ = true; }
-  /// The port has another device, from whose interface the host was kept off (keep_off()).
+  /// Updates the twin for a port's new device. `quiet` is the result of keep_off() for the device.
   void renew(const io::Port& port, std::unique_ptr<io::QuietInterface> quiet);
-  // In whatever state:
-  /// Keeps the host's stack off the interface of a device that is not started yet: it would answer what the twin
-  /// answers. Returns null for a port without a twin or an interface.
+  // The following function needs no lock.
+  /// Keeps the host's stack off the interface of a device that is not started yet; otherwise host and twin would both
+  /// answer. Returns null for a port without a twin or an interface.
   static std::unique_ptr<io::QuietInterface> keep_off(const control::PortConfig& config, const io::Port& port);
 
-  // For workers:
+  // The following functions are for workers.
   bool has_twin(std::uint16_t port) const noexcept { return twin_of_port_[port] != nullptr; }
-  /// Takes over a packet that is punted for `reason` and came from `port`, which has a twin. `now` is in ticks of the
-  /// time stamp counter. Returns the verdict: the same if so, else a drop (over the limit, no room), and the packet
-  /// stays the caller's.
+  /// Takes a packet that was punted for `reason` and came from `port`, which must have a twin. `now` is the time stamp
+  /// counter. Returns the verdict: a punt if the packet was taken, or a drop (over the limit, no room), and then the
+  /// caller keeps the packet.
   Verdict punt(std::uint16_t worker, std::uint16_t port, std::uint16_t reason, rte_mbuf* packet,
                std::uint64_t now) noexcept;
-  /// After the punts of a chunk: the thread may be asleep.
+  /// Wakes the thread. Call after the punts of a chunk.
   void wake() noexcept { doorbell_.ring(); }
-  /// What the host sends, at most `count`; each packet's mbuf says out of which port.
+  /// Takes at most `count` packets that the host sends. Each packet's mbuf names the output port.
   std::uint16_t take(std::uint16_t worker, rte_mbuf** packets, std::uint16_t count) noexcept {
     return from_host_[worker].take(packets, count);
   }
-  /// Whether that is longer than its port sends: the host's administrator may have given the twin another MTU.
+  /// Returns true if the packet is longer than its port permits. The host's administrator may have changed the twin's
+  /// MTU.
   bool is_too_long(const rte_mbuf& packet) const noexcept;
 
-  // For anybody:
-  /// Punted packets of that reason that the host did not take. Final after stop().
+  // Any thread may call the following functions.
+  /// Returns the number of punted packets with this reason that the host did not accept. Final after stop().
   std::uint64_t lost(std::size_t reason) const noexcept { return lost_[reason].get(); }
-  /// What somebody has to set by hand, in words.
+  /// Returns messages about settings that the user must make.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  /// {"twin": NAME, "twin_up": BOOL}, or {} for a port without.
+  /// Returns {"twin": NAME, "twin_up": BOOL}, or {} for a port without a twin.
   nlohmann::ordered_json show(std::uint16_t port) const;
 
  private:
@@ -120,44 +122,44 @@ class HostPath {
   static void follow_device(Twin& twin);
   void sleep() noexcept;
 
-  std::mutex mutex_;                 ///< the thread holds it while it does not sleep
-  std::atomic<unsigned> wanted_{0};  ///< who waits for rest(): the thread lets them go first
+  std::mutex mutex_;                 ///< The thread holds it except during sleeps.
+  std::atomic<unsigned> wanted_{0};  ///< Number of waiting rest() calls, to which the thread yields.
   std::list<Twin> twins_;
   std::vector<Twin*> twin_of_port_;
   const std::uint16_t workers_;
   io::PoolSize room_;
-  std::vector<io::PacketPool> earlier_pools_;        ///< packets of theirs may be in flight
-  io::PacketPool pool_;                              ///< of what the host sends; before the rings, which give back
-  std::vector<io::PacketRing> to_host_, from_host_;  ///< by worker
-  std::deque<RateLimiter> limits_;                   ///< by reason
-  std::vector<std::uint16_t> over_limit_;            ///< by reason of a punt: the drop in its place
-  std::vector<Counter> lost_;                        ///< by reason
+  std::vector<io::PacketPool> earlier_pools_;  ///< Their packets may still be in flight.
+  io::PacketPool pool_;  ///< For packets from the host. Declared before the rings, which return packets to it.
+  std::vector<io::PacketRing> to_host_, from_host_;  ///< By worker.
+  std::deque<RateLimiter> limits_;                   ///< By reason.
+  std::vector<std::uint16_t> over_limit_;            ///< By reason of a punt: the reason of the drop over its limit.
+  std::vector<Counter> lost_;                        ///< By reason.
   std::vector<std::string> warnings_;
   FileDescriptor poll_;
   control::netlink::AddressReconciler addresses_;
-  bool addresses_wanted_ = false;  ///< ports may have others
+  bool addresses_wanted_ = false;  ///< The ports' addresses may have changed.
   Doorbell doorbell_;
-  bool blocked_ = false;  ///< there is no room for what the host sends
+  bool blocked_ = false;  ///< There is no room for the host's packets.
   std::atomic<bool> stopping_{false};
   Clock::time_point looked_after_;
   std::jthread thread_;
 };
 
-/// Declared here for the lists of them.
+/// Declared here for the lists of twins.
 struct HostPath::Twin {
   const io::Port* port = nullptr;
   std::string name;
   std::uint16_t worker = 0;
-  Doorbell* doorbell = nullptr;  ///< the worker's
-  std::optional<io::Tap> tap;    ///< none: it was deleted and cannot be made anew yet
+  Doorbell* doorbell = nullptr;  ///< The worker's.
+  std::optional<io::Tap> tap;    ///< None: the interface was deleted and cannot be created at the moment.
   std::chrono::steady_clock::time_point created;
   std::atomic<bool> up{false};
-  bool was_lost = false;                             ///< it was deleted and is not up again
-  std::string failure;                               ///< why it could not be made the last time that this failed
-  std::unique_ptr<io::QuietInterface> quiet;         ///< null: the port has no interface
-  std::vector<control::netlink::HostAddress> given;  ///< addresses that it has of this program
-  std::string refusal;                               ///< why it lacks some of its port's
-  bool renewed = false;                              ///< its port's MAC address or MTU may be another
+  bool was_lost = false;                             ///< The interface was deleted and is not up again.
+  std::string failure;                               ///< Error of the last failed creation.
+  std::unique_ptr<io::QuietInterface> quiet;         ///< Null: the port has no interface.
+  std::vector<control::netlink::HostAddress> given;  ///< Addresses that this program has added.
+  std::string refusal;                               ///< Error that prevents some of the port's addresses.
+  bool renewed = false;                              ///< The port's MAC address or MTU may have changed.
 };
 
 }  // namespace penumbra::runtime

@@ -30,7 +30,7 @@ std::string refusal(std::string_view status, std::string_view more = "") {
   return response(status, kPlainText, std::string(status) + "\n", true, more);
 }
 
-/// The text before the next blank, taken off the line.
+/// Takes and returns the text before the next blank.
 std::string_view take_word(std::string_view& line) {
   const std::size_t end = std::min(line.find(' '), line.size());
   const std::string_view word = line.substr(0, end);
@@ -40,7 +40,7 @@ std::string_view take_word(std::string_view& line) {
 
 }  // namespace
 
-// RFC 9112, section 3.
+// Parses the request line (RFC 9112, section 3).
 std::optional<std::string> http_answer(const std::string& request, const HttpPages& pages) {
   const std::size_t end = std::min(request.find("\r\n\r\n"), request.find("\n\n"));
   if (std::min(end, request.size()) > HttpServer::kMostRequestBytes) {
@@ -59,8 +59,8 @@ std::optional<std::string> http_answer(const std::string& request, const HttpPag
   return response("200 OK", page->content_type, page->body, method == "GET");
 }
 
-/// A connection: its request until that has ended, then what is left of the answer, then the wait for the client to
-/// close, as closing first could take the answer from it (RFC 9112, section 9.6).
+/// Serves a connection. It receives the request, sends the answer, and then waits for the client to close. If the
+/// server closed first, the client could lose the answer (RFC 9112, section 9.6).
 class HttpServer::Client {
  public:
   explicit Client(int socket) : socket_(socket), deadline_(Clock::now() + kPatience) {}
@@ -89,7 +89,7 @@ class HttpServer::Client {
       done_ = true;
       return;
     }
-    if (answered_) return;  // what follows a request is not looked at
+    if (answered_) return;  // Data after the request is ignored.
     input_.append(bytes.data(), static_cast<std::size_t>(count));
     auto answer = http_answer(input_, pages);
     if (!answer) return;
@@ -115,7 +115,7 @@ class HttpServer::Client {
   FileDescriptor socket_;
   const Clock::time_point deadline_;
   std::string input_, output_;
-  std::size_t written_ = 0;  ///< of the output
+  std::size_t written_ = 0;  ///< Bytes of the output that were written.
   bool answered_ = false;
   bool done_ = false;
 };
@@ -153,7 +153,7 @@ void HttpServer::serve() {
   clients_.clear();
 }
 
-/// All that wait, so that many who say nothing do not put off one who asks.
+/// Accepts all waiting clients, so that many silent clients do not delay an active one.
 void HttpServer::accept_clients() {
   for (std::size_t accepted = 0; accepted < kMostClients; ++accepted) {
     const int socket = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pages by HTTP, for machines that ask now and then. One thread serves all clients, so that one which is slow, or never
-// ends its request, keeps nobody else waiting.
+// Serves pages by HTTP to occasional clients such as monitoring systems. One thread serves all clients. A slow client,
+// or an unfinished request, does not delay other clients.
 #pragma once
 
 #include <chrono>
@@ -21,27 +21,27 @@ namespace penumbra::runtime {
 struct HttpPage {
   std::string content_type, body;
 };
-/// The page of a path ("/metrics"), or nothing. Called on the server's thread.
+/// Returns the page of a path ("/metrics"), or nothing. The server's thread calls this function.
 using HttpPages = std::function<std::optional<HttpPage>(const std::string& path)>;
 
-/// The whole answer to what a client has sent so far: a GET or HEAD is answered by `pages`, anything else refused.
-/// Nothing as long as the request's header has not ended.
+/// Returns the whole answer to the bytes that a client has sent so far. `pages` answers GET and HEAD; other methods are
+/// refused. Returns nothing while the request's header is incomplete.
 std::optional<std::string> http_answer(const std::string& request, const HttpPages& pages);
 
 class HttpServer {
  public:
-  static constexpr std::size_t kMostClients = 512;        ///< one more ends the oldest
-  static constexpr std::size_t kMostRequestBytes = 8192;  ///< of a header
-  static constexpr std::chrono::seconds kPatience{10};    ///< from connecting to the end of the answer
+  static constexpr std::size_t kMostClients = 512;        ///< A further client disconnects the oldest one.
+  static constexpr std::size_t kMostRequestBytes = 8192;  ///< Limit of a header.
+  static constexpr std::chrono::seconds kPatience{10};    ///< Time from connecting to the end of the answer.
 
-  /// `listener` listens and does not block. Throws std::system_error.
+  /// `listener` must be a non-blocking listening socket. Throws std::system_error.
   explicit HttpServer(FileDescriptor listener);
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
-  /// Ends all connections. Once this returns, `pages` is not being called.
+  /// Closes all connections. `pages` is not called after the return.
   ~HttpServer();
 
-  /// Serves from now on. Before, clients wait.
+  /// Starts to serve. Earlier clients wait.
   void start(HttpPages pages);
 
  private:
@@ -52,9 +52,9 @@ class HttpServer {
 
   FileDescriptor listener_, wake_;
   HttpPages pages_;
-  std::vector<std::unique_ptr<Client>> clients_;  ///< the oldest first
+  std::vector<std::unique_ptr<Client>> clients_;  ///< The oldest first.
   AcceptPause pause_;
-  std::jthread thread_;  ///< joined before what it uses is gone
+  std::jthread thread_;  ///< The last member, so that it is joined before the members that it uses are destroyed.
 };
 
 }  // namespace penumbra::runtime

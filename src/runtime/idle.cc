@@ -63,9 +63,10 @@ void Idle::find_interrupts() {
   doorbell_.join(epoll_);
   for (const io::RxQueue* queue : queues_) {
     for (const int interrupt : queue->interrupts()) {
-      // By edges: what the descriptor holds is the driver's to read.
+      // Edge-triggered, because the driver reads the descriptor.
       epoll_event event{.events = EPOLLIN | EPOLLET, .data = {}};
-      if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, interrupt, &event) != 0 && errno != EEXIST) {  // queues may share one
+      // Queues may share an interrupt.
+      if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, interrupt, &event) != 0 && errno != EEXIST) {
         throw std::system_error(errno, std::generic_category(), "cannot wait for an RX interrupt");
       }
     }
@@ -78,7 +79,8 @@ bool Idle::rest(QsbrGracePeriods::Reader& reader) noexcept {
     rte_pause();
     return false;
   }
-  // What came before the interrupts were armed raises none: they are armed one round before the first sleep.
+  // Packets that arrived before arming raise no interrupt, so the interrupts are armed one round before the first
+  // sleep.
   if (!armed_) {
     arm(true);
     return false;
@@ -87,7 +89,7 @@ bool Idle::rest(QsbrGracePeriods::Reader& reader) noexcept {
   reader.offline();
   sleep(duration);
   reader.online();
-  doorbell_.listen();  // it may have rung
+  doorbell_.listen();  // The doorbell may have rung.
   counters_.add(rte_rdtsc() - begin);
   return true;
 }
@@ -106,7 +108,7 @@ void Idle::sleep(std::chrono::nanoseconds duration) const noexcept {
   constexpr long kNanoseconds = 1'000'000'000;
   const timespec time{.tv_sec = duration.count() / kNanoseconds, .tv_nsec = duration.count() % kNanoseconds};
   epoll_event event{};
-  // A signal ends either early, which only means to look again.
+  // A signal ends the sleep early, which only causes another poll.
   if (epoll_ && (epoll_pwait2(epoll_.get(), &event, 1, &time, nullptr) >= 0 || errno == EINTR)) return;
   clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
 }

@@ -16,9 +16,9 @@ using std::chrono::hours;
 using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
-constexpr double kMegahertz = 1e6;  // a tick is a microsecond
+constexpr double kMegahertz = 1e6;  // A tick is a microsecond.
 
-/// What a policy says, rest after rest from `now` on, as long as the clock moves by the sleeps alone.
+/// Returns the sleeps that a policy gives in succession from `now` on, while only the sleeps advance the clock.
 std::vector<nanoseconds> rests(IdlePolicy& policy, std::uint64_t& now, std::size_t count) {
   std::vector<nanoseconds> given;
   for (std::size_t i = 0; i < count; ++i) {
@@ -68,7 +68,7 @@ TEST(IdlePolicy, KeepsABoundBelowItsFirstSleep) {
   EXPECT_EQ(policy.rest(2000), microseconds(3));
 }
 
-/// Raises its interrupt once it is armed, if at all.
+/// A queue that may raise an interrupt.
 class TestQueue final : public io::RxQueue {
  public:
   explicit TestQueue(bool interrupts) : event_(interrupts ? eventfd(0, EFD_CLOEXEC) : -1) {}
@@ -93,7 +93,7 @@ class TestQueue final : public io::RxQueue {
   std::atomic<unsigned> switched_{0};
 };
 
-/// Rests until it has slept so many times.
+/// Rests until the worker has slept `sleeps` times.
 void rest_until_slept(Idle& idle, QsbrGracePeriods::Reader& reader, const SleepCounters& counters,
                       std::uint64_t sleeps) {
   while (counters.sleeps.get() < sleeps) idle.rest(reader);
@@ -126,7 +126,7 @@ TEST(Idle, IsOnlineBetweenItsSleeps) {
   EXPECT_TRUE(periods.elapsed(token, false));
 }
 
-/// The second sleep would take two hours: only the interrupt can end it.
+/// The second sleep would take two hours, so only the interrupt can end it.
 TEST(Idle, IsWokenByAnInterruptAndKeepsNoOwnerWaiting) {
   QsbrGracePeriods periods(1);
   SleepCounters counters;
@@ -137,7 +137,7 @@ TEST(Idle, IsWokenByAnInterruptAndKeepsNoOwnerWaiting) {
     QsbrGracePeriods::Reader reader(periods, 0);
     online = true;
     idle.set_up_thread();
-    // The sleeps double: this one is far longer than any test.
+    // The sleeps double, so this one is far longer than any test.
     rest_until_slept(idle, reader, counters, 40);
     idle.worked();
   });
@@ -160,13 +160,13 @@ TEST(Idle, IsWokenByTheDoorbellAgainAndAgain) {
   std::jthread sleeper([&] {
     QsbrGracePeriods::Reader reader(periods, 0);
     idle.set_up_thread();
-    rest_until_slept(idle, reader, counters, 40);  // the next one takes hours
+    rest_until_slept(idle, reader, counters, 40);  // The next sleep takes hours.
     for (unsigned done = 0; done < 100;) {
       if (work.exchange(0) == 0) {
         idle.rest(reader);
         continue;
       }
-      // Some work is followed by more before the next sleep, some is not.
+      // Some work is followed by more work before the next sleep, some is not.
       if (++done % 3 == 0) idle.worked();
     }
   });

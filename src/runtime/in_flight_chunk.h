@@ -11,19 +11,19 @@
 
 namespace penumbra::runtime {
 
-/// A chunk as a worker moves it: with where its batch is, and the packets of it that are traced.
+/// Adds the state of a chunk in flight: the progress of its batch and its traced packets.
 struct InFlightChunk : Chunk {
   enum class Shading : std::uint8_t {
-    waiting,    ///< the engine has not taken the batch yet
-    submitted,  ///< the engine has it
-    ready,      ///< post-shade may come
+    waiting,    ///< The engine has not accepted the batch yet.
+    submitted,  ///< The engine has accepted the batch.
+    ready,      ///< The chunk is ready for post-shade.
   };
   Shading shading = Shading::ready;
-  std::uint16_t undecided = 0;  ///< packets that the current stage was given
-  std::uint16_t rx_queue = 0;   ///< where it came from, among its worker's receive queues
+  std::uint16_t undecided = 0;  ///< Undecided packets at the entry of the current stage.
+  std::uint16_t rx_queue = 0;   ///< Index among the worker's receive queues.
   std::vector<PacketTrace> traces;
 
-  /// The chunk that a batch belongs to.
+  /// Returns the chunk that contains the batch.
   static InFlightChunk& of(Batch& batch) {
     static_assert(std::is_standard_layout_v<Chunk>);
     auto* chunk = reinterpret_cast<Chunk*>(reinterpret_cast<std::byte*>(&batch) - offsetof(Chunk, batch));

@@ -13,10 +13,10 @@
 
 namespace penumbra::runtime {
 
-/// Logs the ports' links that have gone down or come up since the last look, and tells the functions of the former.
+/// Logs changes of the ports' links since the last look, and notifies the functions of links that went down.
 class LinkWatch {
  public:
-  /// With the ports' mutex held, as for look(). Logs the links that are down.
+  /// Logs the links that are down. The caller must hold the ports' mutex, as for look().
   explicit LinkWatch(Ports ports) {
     for (const auto& port : ports) {
       was_up_.push_back(port->link_up());

@@ -13,16 +13,16 @@
 namespace penumbra::runtime {
 namespace {
 
-/// Whether something listens behind a socket's path.
+/// Returns true if a process listens on the socket.
 bool is_alive(const sockaddr_un& address) {
   const FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   return connect_to(socket.get(), address) == 0 || errno != ECONNREFUSED;
 }
 
-/// Refuses a folder in which other users could put a socket of theirs in place of the router's.
+/// Refuses a folder in which other users could replace the router's socket.
 void require_own(const std::filesystem::path& folder) {
   struct stat status{};
-  if (::stat(folder.c_str(), &status) != 0) return;  // binding says why
+  if (::stat(folder.c_str(), &status) != 0) return;  // The following bind() reports the error.
   const bool foreign = status.st_uid != ::geteuid() && status.st_uid != 0 && ::geteuid() != 0;
   const bool open_to_all = (status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0;
   if (!foreign && !open_to_all) return;
@@ -43,7 +43,7 @@ void make_folder(const std::filesystem::path& path, bool is_shared) {
   require_own(folder);
 }
 
-/// Binds; a socket file that nobody listens on is replaced.
+/// Binds the socket. Replaces a stale socket file without a listener.
 void bind_at(const FileDescriptor& socket, const std::filesystem::path& path, const sockaddr_un& address) {
   if (bind_to(socket.get(), address) == 0) return;
   struct stat status{};
@@ -59,7 +59,7 @@ void bind_at(const FileDescriptor& socket, const std::filesystem::path& path, co
   }
 }
 
-/// Lets others in, once the file is there: bind() made it for the owner only.
+/// Gives access to others after bind(), which created the file for the owner only.
 void share(const std::filesystem::path& path, const control::SocketAccess& access) {
   if (access.group && ::lchown(path.c_str(), static_cast<uid_t>(-1), *access.group) != 0) {
     throw socket_error(path, fmt::format("cannot give the control socket to group {}; the router's user must be root "
@@ -78,7 +78,7 @@ ListeningSocket::ListeningSocket(std::filesystem::path path, const control::Sock
   const sockaddr_un address = unix_address(path_);
   make_folder(path_, access.is_shared());
   socket_ = FileDescriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  // The mode of a socket that is not bound yet is what its file will have: at no moment may others connect.
+  // bind() takes the file's mode from the unbound socket, so others can connect at no moment.
   if (!socket_ || ::fchmod(socket_.get(), control::SocketAccess::kOwnerOnly) != 0) {
     throw socket_error(path_, "cannot make a control socket");
   }

@@ -8,11 +8,11 @@
 
 namespace penumbra::runtime {
 
-/// A Unix socket that listens. Its file is removed with it.
+/// Owns a listening Unix socket. The destructor removes its file.
 class ListeningSocket {
  public:
-  /// Listens without blocking. Replaces a socket that nobody listens on any more. Makes a missing folder, with mode
-  /// 0700, or 0755 if others than the owner may connect. Throws std::runtime_error with the path and the reason.
+  /// Listens without blocking. Replaces a stale socket file without a listener. Creates a missing folder with mode
+  /// 0700, or 0755 if other users may connect. Throws std::runtime_error with the path and the reason.
   ListeningSocket(std::filesystem::path path, const control::SocketAccess& access);
   ListeningSocket(const ListeningSocket&) = delete;
   ListeningSocket& operator=(const ListeningSocket&) = delete;

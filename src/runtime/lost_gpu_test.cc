@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole router whose GPU, one that there is not, fails in the middle of traffic: no packet is lost, nor counted
-// twice.
+// Tests a whole router whose simulated GPU fails during traffic: no packet is lost or counted twice.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +27,7 @@ struct Gpu {
   cuda::FakeWorld world;
   cuda_resident::KernelFaults kernel;
 };
-/// Of the test that runs.
+/// This is the GPU of the current test.
 std::unique_ptr<Gpu> gpu;
 
 constexpr milliseconds kRetryAfter{20};
@@ -73,7 +72,7 @@ class RouterOnAGpu : public testing::TestWithParam<Case> {};
 
 TEST_P(RouterOnAGpu, LosesNoPacketWithIt) {
   const Case& of = GetParam();
-  // On a busy machine a thread may be kept waiting for long: only what is to be given up is given up soon.
+  // A busy machine may delay threads for long. Therefore the patience is short only for failures that must be final.
   const milliseconds patience = of.is_final ? milliseconds(300) : std::chrono::minutes(1);
   gpu = std::make_unique<Gpu>(patience);
   forward_while_it_fails(

@@ -17,7 +17,7 @@ namespace {
 
 using Labels = std::vector<prometheus::ClientMetric::Label>;
 
-/// Families while they are put together, in the order in which they are first named.
+/// Collects metric families in the order of their first use.
 class Families {
  public:
   void count(const char* name, const char* help, Labels labels, std::uint64_t value) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `metrics: {listen: ...}`: the router's counters for Prometheus, by HTTP under /metrics. It reads counters as `show`
-// does, in a thread of its own; workers do not notice.
+// Implements `metrics: {listen: ...}`: serves the router's counters to Prometheus by HTTP under /metrics. A separate
+// thread reads the counters as `show` does, without disturbing workers.
 #pragma once
 
 #include <functional>
@@ -19,28 +19,29 @@ struct MetricFamily;
 
 namespace penumbra::runtime {
 
-/// What the metrics are made of. All of it outlives their server.
+/// Holds the sources of the metrics. They must outlive the server.
 struct MetricsSource {
   Workers workers;
   const std::vector<std::unique_ptr<io::Port>>& ports;
   const Pipeline& pipeline;
-  std::function<Statistics()> statistics;  ///< with the mutex held
-  std::shared_mutex& mutex;                ///< held shared while ports are looked at
+  std::function<Statistics()> statistics;  ///< Called with the mutex held.
+  std::shared_mutex& mutex;                ///< Held shared while the ports are read.
 };
 
-/// This moment's metrics. Counters end in `_total` and are cumulative; units are packets, bytes, cycles, seconds.
+/// Returns the current metrics. Counters end in `_total` and are cumulative. Units are packets, bytes, cycles and
+/// seconds.
 std::vector<prometheus::MetricFamily> collect_metrics(const MetricsSource& source);
 
 class MetricsServer {
  public:
-  /// Listens. Throws InputError at the address's place with the reason.
+  /// Starts to listen. Throws InputError at the address's place with the reason.
   explicit MetricsServer(const control::MetricsConfig& config);
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
-  /// Once this returns, nothing is being read.
+  /// The sources are not read after the return.
   ~MetricsServer() = default;
 
-  /// Answers from now on; before, who asks waits.
+  /// Starts to serve. Earlier clients wait.
   void start(MetricsSource source);
 
  private:

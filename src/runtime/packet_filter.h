@@ -9,16 +9,16 @@ struct rte_mbuf;
 
 namespace penumbra::runtime {
 
-/// A compiled pcap filter expression (pcap-filter(7)) over Ethernet frames.
+/// Filters Ethernet frames by a compiled pcap expression (pcap-filter(7)).
 class PacketFilter {
  public:
-  /// Throws std::invalid_argument with the expression and what libpcap says of it.
+  /// Compiles the expression. Throws std::invalid_argument with the expression and libpcap's message.
   explicit PacketFilter(const std::string& expression);
   PacketFilter(const PacketFilter&) = delete;
   PacketFilter& operator=(const PacketFilter&) = delete;
   ~PacketFilter();
 
-  /// Looks at the packet's first segment, which has the headers. Any number of threads at once.
+  /// Returns true if the packet's first segment, which has the headers, matches. Any number of threads may call it.
   bool matches(const rte_mbuf& packet) const noexcept;
 
  private:

@@ -13,9 +13,9 @@
 namespace penumbra::runtime {
 namespace {
 
-constexpr std::size_t kMostReasons = 1U << 15;  ///< as many again may stand for those over their limit
+constexpr std::size_t kMostReasons = 1U << 15;  ///< The over-limit reasons may double this number.
 
-/// What these functions take.
+/// Returns all ethertypes that the functions claim.
 std::vector<std::uint16_t> ethertypes(std::span<const control::StageConfig> configs) {
   std::vector<std::uint16_t> all;
   for (const auto& config : configs) {
@@ -88,7 +88,7 @@ Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<cons
   add_over_limits();
 }
 
-/// Behind all others, so that the functions' stand together.
+/// Appends the over-limit reasons after all others, so that the functions' own reasons are contiguous.
 void Pipeline::add_over_limits() {
   const std::size_t count = reasons_.size();
   for (std::size_t i = 0; i < count; ++i) {
@@ -103,11 +103,12 @@ void Pipeline::add_over_limits() {
   for (std::size_t i = count; i < reasons_.size(); ++i) over_limit_.push_back(static_cast<std::uint16_t>(i));
 }
 
-/// A machine without the GPU that it had yesterday forwards packets all the same, as one does whose GPU is lost today.
+/// Chooses a CPU engine if the configured one is unavailable. A machine whose GPU is missing at the start must forward
+/// packets like one whose GPU fails later.
 void Pipeline::choose_engine(Stage& stage, const control::StageConfig& config, const std::string& shader) {
   stage.configured_engine = engine_name(config.engine);
   try {
-    // `auto` is at home on every machine.
+    // `auto` is available on every machine.
     const std::string lack = stage.configured_engine == kAuto ? "" : why_unavailable(config.engine);
     stage.engine_name = lack.empty() ? resolve_engine(config.engine, shader) : engine_at_once(shader);
     if (!lack.empty()) {
@@ -144,7 +145,8 @@ std::vector<std::string> Pipeline::reload(Pipeline& next, std::span<const contro
   return changes;
 }
 
-/// All of these stages or none. Only a limit or a lack of memory can stop it, and what was there before did fit.
+/// Exchanges all of the stages or, if one fails, undoes the exchanges. Only a limit or a lack of memory can make an
+/// exchange fail, and the previous state fitted.
 void Pipeline::exchange(Pipeline& next, std::span<const std::size_t> stages) {
   std::size_t done = 0;
   const auto exchange_stage = [&](std::size_t i) {

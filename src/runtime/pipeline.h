@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of a configuration, in order, each with the engine that runs its shader.
+// Owns the functions of a configuration in order, each with the engine that runs its shader.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace penumbra::runtime {
 
-/// The runtime's own reasons: the first of the pipeline's list, in this order, under the stage "router".
+/// Lists the runtime's own reasons. They come first in the pipeline's list, in this order, under the stage "router".
 enum class RuntimeReason : std::uint16_t {
   undecided,
   tx_full,
@@ -33,24 +33,25 @@ struct PipelineReason {
   Reason reason;
 };
 
-/// A function at work. `engine`, `shader` and `table` are null for a function without a shader.
+/// Holds an instance of a function. `engine`, `shader` and `table` are null for a function without a shader.
 struct Stage {
-  std::string name;  ///< the function's; a second one of that name is called "name.2"
+  std::string name;  ///< The function's name; a second instance is called "name.2".
   const FunctionInfo* info = nullptr;
   std::unique_ptr<Function> function;
   std::string engine_name;
-  std::string configured_engine;  ///< its name; where this machine lacks it, `engine_name` is a CPU engine's
+  /// Engine of the configuration. If this machine lacks it, `engine_name` is a CPU engine instead.
+  std::string configured_engine;
   Engine* engine = nullptr;
   const Shader* shader = nullptr;
   Table* table = nullptr;
 
-  /// Of that name, the one that it uses or a member of that; null if neither is.
+  /// Returns the stage's engine or its member called `wanted`, or null.
   const Engine* engine_of(const std::string& wanted) const;
 };
 
-/// The interfaces of the host that stand for the ports, by port.
+/// Returns the names of the host interfaces that represent the ports, by port.
 std::vector<std::string> twins(std::span<const control::PortConfig> configs);
-/// What functions are told of configured ports.
+/// Returns the information that functions get about configured ports.
 std::vector<PortInfo> port_infos(std::span<const control::PortConfig> configs);
 
 class Pipeline {
@@ -60,37 +61,37 @@ class Pipeline {
            RouteFeed* feed = nullptr);
 
   const std::vector<Stage>& stages() const { return stages_; }
-  /// The functions' own, and of stages whose engine this machine lacks, so that they run on the CPU; each with its
-  /// place.
+  /// Returns the functions' warnings and those about stages that run on the CPU because this machine lacks their
+  /// engine, each with its place.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  /// A verdict's value for drop and punt is an index into this list.
+  /// Returns all reasons. A verdict's value for drop and punt is an index into this list.
   const std::vector<PipelineReason>& reasons() const { return reasons_; }
-  /// "ipv4.no_route", "router.tx_full"; of any index.
+  /// Returns a reason's name, such as "ipv4.no_route" or "router.tx_full". Accepts any index.
   std::string reason_name(std::uint16_t reason) const;
-  /// Of a reason to punt: the drop in its place for what is over its limit, "ipv4.arp_over_limit". Of any other:
-  /// itself.
+  /// Returns the drop reason for punts over the limit of `reason`, such as "ipv4.arp_over_limit". For other reasons,
+  /// returns `reason`.
   std::uint16_t over_limit(std::uint16_t reason) const { return over_limit_[reason]; }
 
-  /// Takes over the configurations of `next`, which has the same functions and was made of `configs`, or with `apply`
-  /// false only says what that changes, a line each. Throws as Function::differences() and exchange() do; then nothing
-  /// has changed.
+  /// Exchanges the configurations with `next`, which must have the same functions and was created from `configs`. With
+  /// `apply` false, changes nothing. Returns the changes, a line each. Throws like Function::differences() and
+  /// exchange() and then changes nothing.
   std::vector<std::string> reload(Pipeline& next, std::span<const control::StageConfig> configs, bool apply);
-  /// Throws InputError if a limit is for a reason that nothing is punted for.
+  /// Throws InputError if a limit is for a reason that no function punts with.
   void check_punts(const control::PuntLimits& limits) const;
-  /// Tells the functions the ports' final MAC addresses and MTUs.
+  /// Gives the ports' final MAC addresses and MTUs to the functions.
   void bind(std::span<const PortInfo> ports);
   /// Tells them of ports that have changed. No packet is in flight. Throws what a function throws that cannot have
   /// these ports; then all functions have those that they had before.
   void rebind(std::span<const PortInfo> ports);
-  /// Tells the functions that a port's link went down.
+  /// Notifies the functions that a port's link went down.
   void link_down(std::uint16_t port);
-  /// A queue per stage for one worker on this core; null for a stage without a shader. Throws std::runtime_error when
-  /// an engine has no more.
+  /// Returns an engine queue for each stage, for one worker on this core; null for a stage without a shader. Throws
+  /// std::runtime_error if an engine has no more queues.
   std::vector<std::unique_ptr<EngineQueue>> open_queues(unsigned core);
-  /// What the engines have found out by measuring, by engine's name, under the conditions of load_calibrations(); from
-  /// any thread behind that.
+  /// Returns the engines' calibrations by engine name, with the calibration keys of load_calibrations(). Any thread may
+  /// call it after load_calibrations().
   std::map<std::string, std::vector<EngineCalibration>> calibrations() const;
-  /// What they did in an earlier run, to begin with: before the first packet, once.
+  /// Loads the engines' calibrations of an earlier run. Call once, before the first packet.
   void load_calibrations(const std::map<std::string, std::vector<EngineCalibration>>& calibrations);
 
  private:
@@ -105,14 +106,15 @@ class Pipeline {
   std::vector<Stage> stages_;
   std::vector<PortInfo> ports_;  ///< that the functions are bound to
   std::vector<std::string> warnings_;
-  std::map<std::string, std::unique_ptr<Engine>> engines_;  ///< destroyed before the tables that they mirror
-  std::map<const Engine*, std::string> calibration_key_;    ///< of theirs and their members'
+  std::map<std::string, std::unique_ptr<Engine>> engines_;  ///< Destroyed before the tables that they mirror.
+  std::map<const Engine*, std::string> calibration_key_;    ///< Keys of the engines and their members.
 };
 
-/// The pipeline of a configuration beside the one that runs: tables filled, and no packet ever goes through.
+/// Owns a pipeline of a configuration in addition to the running one. Its tables are filled, but no packet passes
+/// through.
 class SparePipeline {
  public:
-  /// Throws as Router does of the pipeline and the punts' limits.
+  /// Throws like Router for the pipeline and the limits of punts.
   explicit SparePipeline(const control::RouterConfig& config);
   SparePipeline(const SparePipeline&) = delete;
   SparePipeline& operator=(const SparePipeline&) = delete;
@@ -122,7 +124,7 @@ class SparePipeline {
 
  private:
   NoReaders no_readers_;
-  std::unique_ptr<RouteFeed> feed_;  ///< never started
+  std::unique_ptr<RouteFeed> feed_;  ///< Never started.
   Pipeline pipeline_;
 };
 

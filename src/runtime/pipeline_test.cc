@@ -124,7 +124,7 @@ TEST(Pipeline, PassesOnWhatAFunctionDislikes) {
   EXPECT_THAT(error_of(config), HasSubstr("test.yaml:1:8"));
 }
 
-/// A stage of test_judge for each.
+/// Returns a configuration with a stage of test_judge for each revision.
 control::RouterConfig with_revisions(const std::vector<std::uint64_t>& revisions) {
   auto config = test::test_config({"a"}, 1, revisions.size(), test::kSync);
   for (std::size_t i = 0; i < revisions.size(); ++i) {

@@ -186,7 +186,7 @@ void PortChanges::exchange(const PortPlan& plan, Arrivals& arrivals, std::vector
   for (const auto& info : layout.infos()) names.push_back(info.name);
   parts_.tracer.set_ports(names);
   parts_.captures.set_ports(names);
-  // Commands do not end a run: where nothing can come any more, it waits for ports as one does that has none.
+  // Changes by commands do not end a run. If no port can receive, the run waits for ports, like a run without ports.
   const auto may_receive = [](io::Port& port) {
     for (std::uint16_t queue = 0; queue < port.rx_queues(); ++queue) {
       if (!port.rx_queue(queue).exhausted()) return true;
@@ -219,7 +219,7 @@ void PortChanges::put_in_place(const PortPlan& plan, Arrival& arrival) {
   layout.host->add(std::move(arrival.twin), worker, layout.workers[worker]->doorbell());
 }
 
-/// Those of its queues that no worker has go to the workers with the fewest.
+/// Assigns the port's queues that no worker has to the workers with the fewest queues.
 void PortChanges::connect_workers(PortSlot& slot) {
   const auto& workers = parts_.layout.workers;
   const std::uint16_t place = slot.info().index;
@@ -235,7 +235,7 @@ void PortChanges::connect_workers(PortSlot& slot) {
   for (const auto& worker : workers) worker->look_again();
 }
 
-/// A worker that has a queue of the port.
+/// Returns a worker that has a queue of the port.
 std::uint16_t PortChanges::host_worker(std::uint16_t place) const {
   const auto& workers = parts_.layout.workers;
   const auto has_queue = [&](const auto& worker) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Carries out a plan for the ports of a running router (runtime/port_plan.h).
+// Executes a plan for the ports of a running router (runtime/port_plan.h).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class PortChanges {
   };
   explicit PortChanges(Parts parts) : parts_(std::move(parts)) {}
 
-  /// The ports as they are, by place.
+  /// Returns the current ports, by place.
   std::vector<PlacedPort> ports() const;
 
   /// Opens what is new, then changes everything between two packets, and closes what is removed. Throws InputError if a
@@ -42,16 +42,16 @@ class PortChanges {
   void apply(const PortPlan& plan);
 
  private:
-  /// A device that is open and started.
+  /// Holds a device that is open and started.
   struct Opened {
     std::unique_ptr<io::Port> port;
-    std::unique_ptr<io::QuietInterface> quiet;  ///< null: the port has no twin or no interface
+    std::unique_ptr<io::QuietInterface> quiet;  ///< Null: the port has no twin or no interface.
   };
-  /// What has been opened and not yet been put in its place.
+  /// Holds an opened port that is not in its place yet.
   struct Arrival {
     std::uint16_t place = 0;
-    std::unique_ptr<io::Port> port;  ///< null: it has one already
-    std::unique_ptr<PortSlot> slot;  ///< of a place that is new
+    std::unique_ptr<io::Port> port;  ///< Null: the place has a device already.
+    std::unique_ptr<PortSlot> slot;  ///< For a new place.
     std::unique_ptr<io::QuietInterface> quiet;
     HostPath::NewTwin twin;
   };

@@ -23,13 +23,14 @@ bool is_ethdev(const control::PortConfig& port) {
   return std::holds_alternative<control::Ethdev>(port.device);
 }
 
-/// A PCI device can be opened only if the router started with one: its driver's bus is looked at then.
+/// Returns true for a PCI device. Such a device can be opened only if the router started with one, because the bus is
+/// scanned at the start only.
 bool is_pci(const control::PortConfig& port) {
   const auto* const device = std::get_if<control::Ethdev>(&port.device);
   return device != nullptr && device->is_pci;
 }
 
-/// A place without a port.
+/// Returns the configuration of an unoccupied place.
 control::PortConfig nobody(std::uint16_t index) {
   control::PortConfig port;
   port.info.index = index;
@@ -87,7 +88,7 @@ class Planner {
     std::set<std::string> keys;
     for (const auto& [key, value] : before.keys) keys.insert(key);
     for (const auto& [key, value] : after.keys) keys.insert(key);
-    // Of a built-in port it follows from the position, which need not be the place.
+    // The default MAC address of a built-in port depends on its position, which may differ from its place.
     if (!after.keys.contains("mac") && !before.keys.contains("mac")) after.info.mac = before.info.mac;
     for (const auto& key : keys) {
       if (value_of(before, key) == value_of(after, key)) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What another configuration means for the ports of a running router: which are added, removed or changed, and where
-// each has its place.
+// Plans the changes that another configuration requires for a running router's ports: ports to add, remove or change,
+// and their places.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace penumbra::runtime {
 
-/// A place among the ports, as it is now.
+/// Describes a place among the ports in its current state.
 struct PlacedPort {
   control::PortConfig config;
-  bool removed = false;  ///< the place of a port that was removed; it may come again
+  bool removed = false;  ///< The port was removed; it may return to its place.
 };
 
 struct PortPlan {
-  /// The configuration with its ports at their places; places that are not taken have ports that are removed.
+  /// The configuration with its ports at their places. Unoccupied places have removed ports.
   control::RouterConfig placed;
   std::vector<std::uint16_t> added;      ///< places, also those of ports that come again
   std::vector<std::uint16_t> removed;    ///< likewise
@@ -32,8 +32,8 @@ struct PortPlan {
   bool is_empty() const { return changes.empty() && restarts.empty(); }
 };
 
-/// Compares the ports of `next` with those that there are, by name. A port that stays keeps its place, one that comes
-/// again gets its old one, others follow behind.
+/// Compares the ports of `next` with the current ports by name. A remaining port keeps its place, a returning port gets
+/// its old place, and other ports are appended.
 PortPlan plan_ports(const std::vector<PlacedPort>& now, const control::RouterConfig& next);
 
 }  // namespace penumbra::runtime

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps the devices of ports: one whose interface goes away and comes back (a container that is started again) is
-// opened again under the running router.
+// Reopens devices of ports during the run when their interface disappears and returns, as with a restarted container.
 #pragma once
 
 #include <chrono>
@@ -24,29 +23,29 @@
 
 namespace penumbra::runtime {
 
-/// The ports of a running router with everything that has to change with them.
+/// Refers to the ports of a running router and all parts that change together with them.
 struct PortLayout {
   using Workers = std::vector<std::unique_ptr<Worker>>;
 
-  std::vector<std::unique_ptr<io::Port>>& ports;  ///< PortSlots
-  /// io::Port::memory() of the ports that are there, and of ports that are gone while packets may be in it.
+  std::vector<std::unique_ptr<io::Port>>& ports;  ///< PortSlots.
+  /// io::Port::memory() of the current ports, and of removed ports whose memory may still hold packets.
   std::vector<std::shared_ptr<void>>& memory;
   const Workers& workers;
   Pipeline& pipeline;
-  std::unique_ptr<HostPath>& host;  ///< null: no port has a twin
+  std::unique_ptr<HostPath>& host;  ///< Null: no port has a twin.
   Quiesce& quiesce;
-  std::mutex& changing;      ///< held by who makes changes, while it prepares them too
-  std::shared_mutex& mutex;  ///< held shared by whoever looks at ports, exclusively here
+  std::mutex& changing;      ///< Held during changes and their preparation.
+  std::shared_mutex& mutex;  ///< Held shared to read ports, exclusively during change().
 
   PortSlot& slot(std::size_t index) const { return static_cast<PortSlot&>(*ports[index]); }
-  /// What functions are told of all ports. One that is removed has no name any more.
+  /// Returns the information that functions get about all ports. A removed port has no name.
   std::vector<PortInfo> infos() const;
-  /// Frees the memory of ports that are gone once all packets have come back to it. Call with `changing` held.
+  /// Frees the memory of removed ports after all its packets have been returned. Call with `changing` held.
   void free_unused_memory() const;
-  /// Makes a change while no worker works, nobody looks and the host's thread rests.
+  /// Makes a change while all workers are stopped, no thread reads the ports and the host path's thread rests.
   void change(const std::function<void()>& change) const;
   // With `changing` held:
-  /// Takes devices out of these places, which have some, and closes them.
+  /// Takes the devices out of `places`, each of which has one, and closes them.
   void close(std::span<const std::uint16_t> places) const;
   /// Puts a device that is open and started into a place whose device is gone. Throws what a function throws that
   /// cannot have it, with nothing changed.
@@ -57,10 +56,10 @@ struct PortLayout {
 
 class PortReopener {
  public:
-  /// What is in the layout outlives this.
+  /// The objects of `layout` must outlive this object.
   explicit PortReopener(PortLayout layout) : layout_(layout) {}
 
-  /// Between the two a thread looks after the ports.
+  /// start() and stop() control the thread that checks the ports.
   void start();
   void stop() noexcept;
 
@@ -68,7 +67,7 @@ class PortReopener {
   using Clock = std::chrono::steady_clock;
   struct Absent {
     Clock::time_point next_attempt;
-    std::string problem;  ///< of the last attempt
+    std::string problem;  ///< Error of the last attempt.
   };
 
   void run(const std::stop_token& stop) noexcept;
@@ -76,7 +75,7 @@ class PortReopener {
   void open(PortSlot& slot);
 
   PortLayout layout_;
-  std::map<PortSlot*, Absent> absent_;  ///< by thread
+  std::map<PortSlot*, Absent> absent_;  ///< Used by the thread only.
   std::mutex mutex_;
   std::condition_variable_any waiting_;
   std::jthread thread_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A port's place in the router. Its index is what functions know the port by. The device behind it may go and come, and
-// the port may be removed, while workers, counters and whoever asks keep hold of the place.
+// Keeps a port's place in the router. Functions know the port by the index of its place. The device may go and return,
+// and the port may be removed, while workers, counters and other users keep references to the place.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace penumbra::runtime {
 
-/// A receive queue of a place: that of the device if there is one.
+/// Implements a place's receive queue. It forwards to the device's queue, if there is a device.
 class SlotRxQueue final : public io::RxQueue {
  public:
   std::uint16_t receive(rte_mbuf** packets, std::uint16_t capacity) noexcept override {
@@ -27,7 +27,7 @@ class SlotRxQueue final : public io::RxQueue {
     drained_ = true;
     if (queue_ != nullptr) queue_->drain();
   }
-  /// Without a device more may come, unless the port is removed or the run ends.
+  /// Without a device, packets may still arrive later, unless the port is removed or the run ends.
   bool exhausted() const noexcept override { return queue_ == nullptr ? drained_ || closed_ : queue_->exhausted(); }
   std::vector<int> interrupts() const override { return queue_ == nullptr ? std::vector<int>{} : queue_->interrupts(); }
   void arm(bool on) noexcept override {
@@ -36,13 +36,13 @@ class SlotRxQueue final : public io::RxQueue {
 
  private:
   friend class PortSlot;
-  io::RxQueue* queue_ = nullptr;  ///< of the device; null: there is none
+  io::RxQueue* queue_ = nullptr;  ///< The device's queue; null: there is no device.
   bool drained_ = false;
-  bool closed_ = false;  ///< the port is removed
+  bool closed_ = false;  ///< The port is removed.
   std::uint64_t lost_before_ = 0;
 };
 
-/// A worker's transmit queue of a place. Without a device it takes nothing.
+/// Implements a worker's transmit queue of a place. Without a device it accepts no packets.
 class SlotTxQueue final : public io::TxQueue {
  public:
   std::uint16_t send(rte_mbuf** packets, std::uint16_t count) noexcept override {
@@ -68,8 +68,8 @@ class SlotTxQueue final : public io::TxQueue {
   io::Loss unsent_before_, unwritten_before_;  ///< of earlier devices
 };
 
-/// Created with a port that is open. Everything that changes what is behind it happens while the workers stand still
-/// (runtime/quiesce.h) and nobody else asks; the router sees to that.
+/// Fills a place with an open port. The router must stop the workers (runtime/quiesce.h) and exclude other users while
+/// the device or the settings change.
 class PortSlot final : public io::Port {
  public:
   PortSlot(control::PortConfig config, std::unique_ptr<io::Port> port, std::uint16_t workers);
@@ -92,7 +92,7 @@ class PortSlot final : public io::Port {
 
   const control::PortConfig& config() const { return config_; }
   bool has_device() const { return port_ != nullptr; }
-  /// How often the device went away and came back.
+  /// Returns how often the device was reopened.
   std::uint64_t reopened() const { return reopened_; }
 
   /// Takes the device out. Returns it for settle(), which may take long. Until then its losses count as before.
@@ -100,7 +100,7 @@ class PortSlot final : public io::Port {
   /// Closes the queues of the device that was taken out and keeps what it lost. Workers may work.
   void settle(io::Port& port);
   bool may_reopen() const { return reopen_ != nullptr; }
-  /// Opens the device once more, while this port has none. Throws std::runtime_error. Workers may work.
+  /// Opens the device again while the place has none. Workers may run meanwhile. Throws std::runtime_error.
   std::unique_ptr<io::Port> open_device() const { return reopen_(); }
   /// What info() will be with this configuration and device.
   static PortInfo info_of(const control::PortConfig& config, const io::Port& port);
@@ -108,13 +108,13 @@ class PortSlot final : public io::Port {
   void attach(std::unique_ptr<io::Port> port);
 
   bool is_removed() const { return info_.removed; }
-  /// The port is removed, and has no device any more.
+  /// Removes the port. The device must be detached.
   void remove();
-  /// The port comes, again or with other settings: with a device that is open and started.
+  /// Sets the configuration and an open and started device, for a returning or changed port.
   void replace(control::PortConfig config, std::unique_ptr<io::Port> port);
-  /// Other settings, which the device needs not know: addresses, the twin, a built-in port's MTU.
+  /// Changes settings that do not affect the device: addresses and the twin.
   void set_config(control::PortConfig config);
-  /// How to open the device from now on.
+  /// Sets the function that opens the device.
   void set_reopen(io::Reopen reopen) { reopen_ = std::move(reopen); }
 
  private:
@@ -129,7 +129,7 @@ class PortSlot final : public io::Port {
   io::Loss ring_loss_before_;
   std::vector<io::DeviceLoss> device_losses_before_;
   std::string failure_before_;
-  std::string driver_, interface_;  ///< of the last device
+  std::string driver_, interface_;  ///< Properties of the last device.
   io::Reopen reopen_;
   std::uint64_t reopened_ = 0;
 };

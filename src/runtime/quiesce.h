@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moments at which no worker holds a packet, a port's queue or anything of a function: the control plane then changes
-// what workers otherwise read without a lock.
+// Pauses all workers at points where no worker holds a packet, a port's queue or a function's data. The control plane
+// can then change data that workers read without a lock.
 #pragma once
 
 #include <atomic>
@@ -11,28 +11,28 @@
 
 namespace penumbra::runtime {
 
-/// Workers stop between two rounds of their loops for as long as a change takes, while packets wait in the devices'
-/// rings. Everything that takes long is prepared before.
+/// Stops workers between two rounds of their loops for the duration of a change, while packets wait in the devices'
+/// rings. Callers should prepare long work in advance.
 class Quiesce {
  public:
   Quiesce() = default;
   Quiesce(const Quiesce&) = delete;
   Quiesce& operator=(const Quiesce&) = delete;
 
-  // For workers:
-  /// Begins to work. Waits for a change that is being made.
+  // The following functions are for workers.
+  /// Begins to work. Waits while a change is in progress.
   void enter() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !requested_.load(std::memory_order_relaxed); });
     ++working_;
   }
-  /// Ends its work.
+  /// Ends the worker's work.
   void leave() {
     const std::lock_guard lock(mutex_);
     --working_;
     changed_.notify_all();
   }
-  /// Whether it shall receive no more and call stop() as soon as nothing of its own is in flight.
+  /// Returns true if the worker must stop receiving, and must call stop() once it has nothing in flight.
   bool is_requested() const noexcept { return requested_.load(std::memory_order_relaxed); }
   /// Waits until the change is made.
   void stop() {
@@ -44,9 +44,9 @@ class Quiesce {
     changed_.wait(lock, [&] { return change_ != change; });
   }
 
-  // For the control plane:
-  /// Stops all workers that work, makes the change and lets them go on, also if it throws. `wake` is called once they
-  /// are asked to stop, for those that sleep. One change is made at a time; any thread but a worker's.
+  // The following functions are for the control plane.
+  /// Stops all workers, makes the change and resumes the workers, even if the change throws. Calls `wake` after the
+  /// request, to wake sleeping workers. Changes are serialized. Any thread except a worker's may call it.
   template <class Wake, class Change>
   void change(const Wake& wake, const Change& change) {
     const std::lock_guard one(one_);
@@ -79,9 +79,9 @@ class Quiesce {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<bool> requested_{false};
-  unsigned working_ = 0;      ///< workers between enter() and leave()
-  unsigned stopped_ = 0;      ///< in stop()
-  std::uint64_t change_ = 0;  ///< how many changes were made
+  unsigned working_ = 0;      ///< Workers between enter() and leave().
+  unsigned stopped_ = 0;      ///< Workers in stop().
+  std::uint64_t change_ = 0;  ///< Number of changes made.
 };
 
 }  // namespace penumbra::runtime

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Grace periods over DPDK's quiescent-state RCU (rte_rcu_qsbr): workers say when they hold nothing of a table, owners
-// of tables learn when nobody does any more.
+// Implements grace periods over DPDK's quiescent-state RCU (rte_rcu_qsbr). Workers report when they hold no reference
+// into a table; owners of tables learn when no worker holds one.
 #pragma once
 
 #include <rte_rcu_qsbr.h>
@@ -14,17 +14,17 @@
 
 namespace penumbra::runtime {
 
-/// Needs no EAL. With no reader online a period elapses at once.
+/// Tracks registered readers. Works without the EAL. With no reader online a period elapses at once.
 class QsbrGracePeriods final : public GracePeriods {
  public:
-  /// For at most `readers` readers. Throws std::runtime_error if DPDK refuses.
+  /// Creates grace periods for at most `readers` readers. Throws std::runtime_error if DPDK refuses.
   explicit QsbrGracePeriods(std::uint32_t readers);
 
   std::uint64_t start() override { return rte_rcu_qsbr_start(qsbr_.get()); }
   bool elapsed(std::uint64_t token, bool wait) override { return rte_rcu_qsbr_check(qsbr_.get(), token, wait) == 1; }
 
-  /// A reader's presence for as long as it lives; made and used by that reader's thread. `reader` is below the number
-  /// given to the constructor and nobody else's.
+  /// Registers a reader for the lifetime of the object. The reader's thread creates and uses it. `reader` is a unique
+  /// number below that given to the constructor.
   class Reader {
    public:
     Reader(QsbrGracePeriods& periods, std::uint32_t reader);
@@ -32,9 +32,9 @@ class QsbrGracePeriods final : public GracePeriods {
     Reader& operator=(const Reader&) = delete;
     ~Reader();
 
-    /// The reader holds nothing of any table at this moment.
+    /// Reports that the reader holds no reference into any table.
     void quiescent() noexcept { rte_rcu_qsbr_quiescent(qsbr_, reader_); }
-    /// From offline() to online() it holds nothing of any table and no period waits for it.
+    /// From offline() to online() the reader holds no reference into any table, and no period waits for it.
     void offline() noexcept { rte_rcu_qsbr_thread_offline(qsbr_, reader_); }
     void online() noexcept { rte_rcu_qsbr_thread_online(qsbr_, reader_); }
 

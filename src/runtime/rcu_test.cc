@@ -41,8 +41,8 @@ TEST(GracePeriods, DoNotWaitForReadersThatLeave) {
   EXPECT_TRUE(periods.elapsed(token, false));
 }
 
-/// A writer replaces an object that readers use, and frees the old one after a grace period: no reader may see it
-/// freed.
+/// A writer replaces an object that readers use and frees the old one after a grace period. No reader may see a freed
+/// object.
 TEST(GracePeriods, KeepWhatReadersHold) {
   constexpr unsigned kReaders = 3, kRounds = 300;
   struct Object {

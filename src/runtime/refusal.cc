@@ -9,7 +9,7 @@
 namespace penumbra::runtime {
 namespace {
 
-/// By RefusalKind.
+/// Names the kinds, by RefusalKind.
 constexpr std::array<std::string_view, 5> kKinds{"failure", "usage", "input", "permission", "version"};
 
 }  // namespace

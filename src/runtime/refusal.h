@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Why a router does not do what it was asked for, and how that is said over the control socket.
+// Defines the kinds of refusals of a router, and their form on the control socket.
 #pragma once
 
 #include <exception>
@@ -13,20 +13,20 @@
 namespace penumbra::runtime {
 
 enum class RefusalKind {
-  failure,     ///< it could be done at another time, or by another router
-  usage,       ///< what was asked for is wrong: std::invalid_argument
-  input,       ///< a file that was named is wrong: InputError
-  permission,  ///< the socket takes only commands that change nothing
-  version,     ///< the request is of a version of the protocol that the router does not speak
+  failure,     ///< Possible at another time, or by another router.
+  usage,       ///< The request is wrong: std::invalid_argument.
+  input,       ///< A named file is wrong: InputError.
+  permission,  ///< The socket accepts only commands that change nothing.
+  version,     ///< The router does not support the request's protocol version.
 };
 
-/// The router understood the request and says in words why it does not do it.
+/// The router understood the request but does not execute it. The message has the reason.
 class RouterRefusal : public std::runtime_error {
  public:
   RouterRefusal(RefusalKind kind, const std::string& message, SourceLocation location)
       : std::runtime_error(message), kind_(kind), location_(std::move(location)) {}
   RefusalKind kind() const { return kind_; }
-  /// Of the kind `input`: where.
+  /// Returns the place of the error, for the kind `input`.
   const SourceLocation& location() const { return location_; }
 
  private:
@@ -34,9 +34,9 @@ class RouterRefusal : public std::runtime_error {
   SourceLocation location_;
 };
 
-/// The answer that tells what was thrown.
+/// Returns the answer for an exception.
 nlohmann::ordered_json to_answer(const std::exception& error);
-/// The refusal that an answer tells of. A kind that is not known, of a later router, is a failure.
+/// Returns the refusal that an answer contains. An unknown kind, from a later router, becomes a failure.
 RouterRefusal refusal_of(const nlohmann::ordered_json& answer);
 
 }  // namespace penumbra::runtime

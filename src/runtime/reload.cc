@@ -67,18 +67,18 @@ Reloader::Reloader(const control::RouterConfig& config, Pipeline& pipeline, std:
 
 void Reloader::adopt(const control::RouterConfig& config) {
   config_ = config;
-  if (!config.file.empty()) file_ = std::filesystem::absolute(config.file);  // a text in memory has none
+  if (!config.file.empty()) file_ = std::filesystem::absolute(config.file);  // A text in memory has no file.
   sections_ = config.sections;
   stages_ = stages_of(config);
 }
 
-/// Functions are compared one by one.
+/// Returns true if `next` has the same functions, which can be compared one by one.
 bool Reloader::comparable(const control::RouterConfig& next) const {
   const auto by_function = [](const auto& a, const auto& b) { return a.first == b.first; };
   return std::ranges::equal(stages_, stages_of(next), by_function);
 }
 
-/// The top-level keys that say something else and are no function's nor port's own matter.
+/// Returns the changed top-level keys that need a restart, which are not matters of functions or ports.
 std::vector<std::string> Reloader::restarts(const control::RouterConfig& next) const {
   std::set<std::string> keys;
   for (const auto* sections : {&sections_, &next.sections}) {
@@ -130,7 +130,7 @@ nlohmann::ordered_json Reloader::take_over_locked(const control::RouterConfig& n
                                                   bool apply, std::optional<std::chrono::nanoseconds> confirm) {
   require_running();
   const PortPlan plan = plan_ports(ports_->ports(), next);
-  // All of it once beside what runs, so that no mistake is found when half is done, and no file is read twice.
+  // Build the complete new pipeline first, so that errors appear before any change and each file is read once.
   const auto spare = std::make_shared<SparePipeline>(plan.placed);
   auto restart = restarts(next);
   restart.insert(restart.end(), plan.restarts.begin(), plan.restarts.end());
@@ -176,7 +176,7 @@ nlohmann::ordered_json Reloader::take_over_locked(const control::RouterConfig& n
     std::string failure;
     try {
       ports_->apply(plan_ports(ports_->ports(), before));
-    } catch (const std::exception& error) {  // an interface is gone, say: all else comes back
+    } catch (const std::exception& error) {  // An interface may be gone, for example; everything else is restored.
       failure = error.what();
     }
     pipeline_.reload(spare->pipeline(), placed.pipeline, true);
@@ -190,7 +190,7 @@ nlohmann::ordered_json Reloader::take_over_locked(const control::RouterConfig& n
   return answer;
 }
 
-/// The ports as a configuration that ran before has them: a change of them went wrong.
+/// Restores the ports of a previous configuration after a failed change.
 void Reloader::give_back_ports(const control::RouterConfig& before) {
   try {
     ports_->apply(plan_ports(ports_->ports(), before));
@@ -199,8 +199,8 @@ void Reloader::give_back_ports(const control::RouterConfig& before) {
   }
 }
 
-/// Throws if one of the lines of Pipeline::reload() is about a function with tables that no file has: its tables come
-/// from the new configuration, and would count as saved.
+/// Throws if a line of Pipeline::reload() concerns a function with unsaved tables. Its tables would come from the new
+/// configuration and count as saved.
 void Reloader::require_saved(const std::vector<std::string>& changes) const {
   const auto stage_of = [](const std::string& line) { return line.substr(0, line.find(':')); };
   for (const auto& unsaved : unsaved_changes(pipeline_)) {
@@ -217,7 +217,7 @@ std::vector<std::string> Reloader::stage_names() const {
   return names;
 }
 
-/// What commands have changed in the configuration itself and no file has.
+/// Returns the changes by commands of the configuration itself that no file has.
 std::vector<std::string> Reloader::edits() const {
   return config_differences(*saved_, *config_.root, stage_names());
 }
@@ -280,7 +280,7 @@ nlohmann::ordered_json Reloader::set(std::string_view action, std::span<const st
   return take_edit(edit_setting(config_, stages, arguments[0], value), confirm);
 }
 
-/// How long what was changed stays unless it is confirmed.
+/// Adds the remaining time of unconfirmed changes to the answer.
 void Reloader::tell_unconfirmed(nlohmann::ordered_json& answer) const {
   if (const auto left = unconfirmed_.left()) answer["unconfirmed_seconds"] = left->count();
 }
@@ -355,7 +355,7 @@ nlohmann::ordered_json Reloader::save(std::span<const std::string> arguments) {
     for (const auto& stage : pipeline_.stages()) stage.function->tables_are_saved();
     if (std::ranges::find(written, file_.string()) != written.end()) {
       const auto stamps = config_.stamps;
-      adopt(control::load_config(file_));  // the same in other words
+      adopt(control::load_config(file_));  // An equivalent text.
       saved_ = config_.root;
       for (const auto& [path, stamp] : stamps) config_.stamps.insert_or_assign(path, stamp);
     }

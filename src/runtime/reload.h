@@ -24,16 +24,17 @@ namespace penumbra::runtime {
 
 class PortChanges;
 
-/// A running router's configuration, and how another one takes its place.
+/// Holds a running router's configuration and replaces it.
 class Reloader {
  public:
-  /// `pipeline` runs by `config` and outlives this. Whoever asks its functions holds `functions`.
+  /// `pipeline` must run with `config` and outlive this object. Users of its functions must hold `functions`.
   Reloader(const control::RouterConfig& config, Pipeline& pipeline, std::mutex& functions);
 
-  /// Before the first command: how ports are changed. Outlives this.
+  /// Sets the object that changes ports. Call before the first command. `ports` must outlive this object.
   void use(PortChanges& ports) { ports_ = &ports; }
 
-  /// Ends changes: what waits to be confirmed stays, and later commands are refused. Call before ports and workers go.
+  /// Ends changes: unconfirmed changes stay, and later commands are refused. Call before ports and workers are
+  /// destroyed.
   void stop();
   /// See Router::reload().
   nlohmann::ordered_json command(std::string_view action, std::span<const std::string> arguments);
@@ -49,8 +50,8 @@ class Reloader {
   nlohmann::ordered_json save(std::span<const std::string> arguments);
   void tell_unconfirmed(nlohmann::ordered_json& answer) const;
   std::vector<std::string> restarts(const control::RouterConfig& next) const;
-  /// Takes over `next`, then holds `kept` as the configuration: the same, but where `next` has tables that commands
-  /// have changed, `kept` names their files.
+  /// Applies `next`, then keeps `kept` as the configuration. Both are equivalent, but `kept` names the files of tables
+  /// that commands have changed, while `next` contains the tables themselves.
   nlohmann::ordered_json take_over_locked(const control::RouterConfig& next, const control::RouterConfig& kept,
                                           bool apply, std::optional<std::chrono::nanoseconds> confirm);
   nlohmann::ordered_json change_ports(std::string_view action, const CommandRequest& request);
@@ -66,16 +67,16 @@ class Reloader {
   bool comparable(const control::RouterConfig& next) const;
   void adopt(const control::RouterConfig& config);
 
-  std::mutex mutex_;  ///< of whoever changes the configuration; taken before `functions_`
+  std::mutex mutex_;  ///< Held during changes of the configuration; locked before `functions_`.
   Pipeline& pipeline_;
   std::mutex& functions_;
   control::RouterConfig config_;
-  std::filesystem::path file_;  ///< absolute
+  std::filesystem::path file_;  ///< Absolute.
   std::map<std::string, std::string> sections_;
   PortChanges* ports_ = nullptr;
   bool is_stopped_ = false;
-  std::shared_ptr<const ConfigNode> saved_;                  ///< the configuration as its file has it
-  std::vector<std::pair<std::string, std::string>> stages_;  ///< function, engine
+  std::shared_ptr<const ConfigNode> saved_;                  ///< The configuration as in its file.
+  std::vector<std::pair<std::string, std::string>> stages_;  ///< Function and engine of each stage.
   Unconfirmed unconfirmed_;
 };
 

@@ -76,8 +76,8 @@ nlohmann::ordered_json show_engines(const Pipeline& pipeline) {
   return table;
 }
 
-/// What the stages that know the topic show of it: the only one's answer, or an object with all answers by stage. Null
-/// if none knows it.
+/// Returns the answer of the only stage that knows the topic, or an object with the answers of all such stages. Returns
+/// null if no stage knows the topic.
 nlohmann::ordered_json show_stages(const Pipeline& pipeline, std::string_view topic,
                                    std::span<const std::string> arguments) {
   std::vector<const Stage*> knowing;
@@ -98,47 +98,47 @@ struct Router::Parts {
   Parts(const control::RouterConfig& config, const OpenPorts& open_ports);
 
   std::vector<std::unique_ptr<Worker>> make_workers();
-  Statistics statistics() const;  ///< with `layout_mutex` held
+  Statistics statistics() const;  ///< Requires `layout_mutex`.
   Statistics current_statistics() const;
   nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const;
   std::vector<std::string> topics() const;
 
   const std::vector<unsigned> cores;
   const std::chrono::nanoseconds longest_sleep;
-  std::vector<std::string> warnings;  ///< of the configuration, and of what this machine has
+  std::vector<std::string> warnings;  ///< About the configuration and this machine.
   QsbrGracePeriods grace_periods;
   control::netlink::NetlinkFeed feed;
-  const std::vector<PortInfo> configured_ports;  ///< what functions may hold on to until bind()
+  const std::vector<PortInfo> configured_ports;  ///< Functions may refer to these until bind().
   Pipeline pipeline;
   Tracer tracer;
   Captures captures;
-  mutable std::mutex functions_mutex;  ///< functions are asked and changed by one thread at a time
+  mutable std::mutex functions_mutex;  ///< Serializes show() and changes of functions.
   Reloader reloader;
   Explainer explainer;
   std::unique_ptr<ControlServer> server;
-  std::vector<std::shared_ptr<void>> memory;     ///< of packets; given back when all ports are closed
-  std::vector<std::unique_ptr<io::Port>> ports;  ///< PortSlots
-  std::unique_ptr<HostPath> host;                ///< none: no port has a twin
+  std::vector<std::shared_ptr<void>> memory;     ///< Memory of packets; freed after all ports are closed.
+  std::vector<std::unique_ptr<io::Port>> ports;  ///< PortSlots.
+  std::unique_ptr<HostPath> host;                ///< Null: no port has a twin.
   std::vector<std::unique_ptr<Worker>> workers;
   Quiesce quiesce;
   std::atomic<bool> has_ports{true};
-  std::mutex changing;                     ///< held by who changes ports
-  mutable std::shared_mutex layout_mutex;  ///< held shared by whoever looks at ports, exclusively to change them
+  std::mutex changing;                     ///< Held while ports are changed.
+  mutable std::shared_mutex layout_mutex;  ///< Held shared to read ports, exclusively to change them.
   std::unique_ptr<PortReopener> reopener;
   std::unique_ptr<PortChanges> port_changes;
   std::atomic<bool> stop{false};
   std::atomic<bool> ran{false};
-  std::atomic<Clock::rep> began{0}, ended{0};  ///< of the run; 0: not yet
-  std::atomic<std::uint64_t> round{0};         ///< the grace period that ends when all workers have come round
+  std::atomic<Clock::rep> began{0}, ended{0};  ///< Times of the run; 0: not yet.
+  std::atomic<std::uint64_t> round{0};         ///< The grace period that ends when all workers have looped.
   std::vector<std::vector<io::DeviceLoss>> device_losses;
-  std::unique_ptr<MetricsServer> metrics;  ///< destroyed before what it reads
+  std::unique_ptr<MetricsServer> metrics;  ///< Destroyed before its sources.
 };
 
 Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_ports)
     : cores(config.cores),
       longest_sleep(config.sleep),
       warnings(config.warnings),
-      grace_periods(static_cast<std::uint32_t>(config.cores.size() + 1)),  // the workers and explain
+      grace_periods(static_cast<std::uint32_t>(config.cores.size() + 1)),  // The workers and `explain`.
       feed(twins(config.ports), config.fpm, [](const auto& line) { log_info(line); }),
       configured_ports(port_infos(config.ports)),
       pipeline(config.pipeline, configured_ports, grace_periods, &feed),
@@ -156,7 +156,7 @@ Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_
   const auto worker_count = static_cast<std::uint16_t>(cores.size());
   std::ranges::move(io::port_warnings(config.ports), std::back_inserter(warnings));
   io::start_eal(config.ports, worker_count);
-  ports.reserve(kMostPorts);  // those that look at them need not look for them
+  ports.reserve(kMostPorts);  // Prevents reallocation, so that readers' references stay valid.
   has_ports = !config.ports.empty();
   std::vector<PortInfo> infos;
   for (auto& port : open_ports(config.ports, worker_count)) {
@@ -186,7 +186,7 @@ Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_
   reloader.use(*port_changes);
 }
 
-/// Receive queues go round the workers, so that the ports' and the queues' load spreads.
+/// Assigns receive queues to workers in turn, to spread the load of ports and queues.
 std::vector<std::unique_ptr<Worker>> Router::Parts::make_workers() {
   std::vector<WorkerSetup> setups;
   const auto workers_wanted = static_cast<std::uint16_t>(cores.size());
@@ -208,7 +208,7 @@ std::vector<std::unique_ptr<Worker>> Router::Parts::make_workers() {
   }
   std::size_t turn = 0;
   std::vector<std::uint16_t>
-      host_workers;  // by port: one that has a queue of it, so that it is there as long as that is
+      host_workers;  // By port: a worker that has a queue of the port, so that the worker lasts as long as the port.
   for (const auto& port : ports) {
     host_workers.push_back(static_cast<std::uint16_t>(turn % setups.size()));
     for (std::uint16_t queue = 0; queue < port->rx_queues(); ++queue) {
@@ -289,7 +289,7 @@ Router::Router(const control::RouterConfig& config, const OpenPorts& open_ports)
   }
 }
 
-/// Answers on the control socket. Before, those who ask wait.
+/// Serves the control socket. Earlier clients wait.
 void Router::serve() {
   if (parts_->server == nullptr) return;
   const auto answer = [this](std::string_view command, std::string_view topic, Arguments arguments) {
@@ -347,7 +347,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   constexpr std::chrono::milliseconds kTick{100};
   Parts& parts = *parts_;
   if (parts.ran.exchange(true)) throw std::logic_error("a router runs once");
-  // Ports last: what was in their files goes when they start.
+  // The ports start last, because starting truncates their files.
   const StartedFeed following(parts.feed);
   const StartedPorts started(parts.ports);
   LinkWatch links(parts.ports);
@@ -395,7 +395,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   host.stop();
   parts.captures.finish();
   parts.ended.store(roll.ended().time_since_epoch().count());
-  // Now, as stopping may reset what a device counts.
+  // Read now, because stopping may reset a device's counters.
   {
     const std::shared_lock lock(parts.layout_mutex);
     for (const auto& port : parts.ports) parts.device_losses.push_back(port->device_losses());

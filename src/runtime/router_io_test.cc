@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The router over real ports: built-in sources, sinks and DPDK devices. The function is echo, by destination address.
+// Tests the router over real ports: built-in sources, sinks and DPDK devices. The function is echo, by destination
+// address.
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +40,7 @@ Statistics run(const control::RouterConfig& config, const RunLimits& limits) {
   return statistics;
 }
 
-/// As many workers as there are cores, at least one and at most three.
+/// Returns the number of cores, limited to 1 to 3.
 std::uint16_t workers_here() {
   return static_cast<std::uint16_t>(std::clamp(std::thread::hardware_concurrency(), 1U, 3U));
 }
@@ -63,7 +64,7 @@ TEST(RouterWithPorts, KeepsAPacketLimit) {
   EXPECT_EQ(statistics.received.packets, 54321U);
 }
 
-/// Packets that software RSS loses are received too.
+/// Packets that software RSS loses count as received too.
 TEST(RouterWithPorts, KeepsAPacketLimitThoughRingsOverflow) {
   const auto capture =
       std::filesystem::temp_directory_path() / ("penumbra-limit-" + std::to_string(getpid()) + ".pcap");
@@ -83,7 +84,7 @@ TEST(RouterWithPorts, KeepsAPacketLimitThoughRingsOverflow) {
   EXPECT_EQ(statistics.received.packets, 54321U);
 }
 
-/// What is sent to a net_ring device is received from it again, and software RSS passes it from worker to worker.
+/// A net_ring device receives the packets sent to it, and software RSS moves them between workers.
 TEST(RouterWithPorts, PassesPacketsThroughADeviceAndSoftwareRss) {
   Router router(
       configure("  - {name: a, device: 'synth:count=30000'}\n"
@@ -103,7 +104,7 @@ TEST(RouterWithPorts, ClosesEverythingWhenAPortCannotOpen) {
       "  - {name: b, device: 'pcap:/nonexistent.pcap'}\n",
       1);
   EXPECT_THROW(Router{broken}, InputError);
-  // Its name is free again.
+  // The device's name is free again.
   run(configure("  - {name: a, device: net_ring0}\n", 1), {.time = std::chrono::milliseconds(1), .packets = {}});
 }
 

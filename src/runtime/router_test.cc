@@ -53,7 +53,7 @@ TEST(Router, CountsEveryPacketUnderWhatBecameOfIt) {
   }
 }
 
-/// Both ways, a packet leaves once by every port but its own, in order with those that leave by one.
+/// In both modes a packet leaves once by every port except its own, in order with packets that leave by one port.
 TEST(Router, SendsAReplicatedPacketOutOfEveryPortButItsOwn) {
   for (const char* engine : {test::kSync, test::kAsync}) {
     for (const Order order : {Order::replicate, Order::replicate_other}) {
@@ -138,7 +138,7 @@ TEST(Router, PreparesFunctionsOnEachWorkerBeforeItsFirstPacket) {
   EXPECT_EQ(test::chunks_of_unprepared_workers(), before);
 }
 
-/// Most packets are decided before the second stage, a few wait there: the many must not overtake the few.
+/// Most packets are decided before the second stage; a few wait there and must not be overtaken.
 TEST(Router, KeepsTheOrderOfFlowsWhoseChunksNeedNoShader) {
   TestBed bed({{.name = "a", .packets_per_queue = 60000, .flows = 1, .orders = {Order::pass, Order::late_pass}}}, 1, 3,
               test::kAsync);
@@ -161,7 +161,7 @@ TEST(Router, CountsWhatTheEgressQueueRefusesAsTxFull) {
 TEST(Router, AsksAnEgressQueueAgainBeforeItDrops) {
   TestBed bed({{.name = "a", .packets_per_queue = 20000, .refuse_probability = 0.05}}, 1, 1, test::kSync);
   const Statistics statistics = bed.run_and_check({});
-  // A burst is refused in part about every third time; 16 refusals in a burst are out of the question.
+  // About every third burst is partly refused; 16 refusals of one burst are practically impossible.
   EXPECT_EQ(statistics.sent.packets, 20000U);
 }
 
@@ -169,7 +169,7 @@ TEST(Router, CountsLossesOfThePorts) {
   TestBed bed(
       {{.name = "a", .packets_per_queue = 1000, .ring_loss = {7, 700}, .unsent = {3, 192}, .unwritten = {2, 128}}}, 1,
       1, test::kSync);
-  // A transmit queue may know of what it lost before the worker has counted it as sent.
+  // A transmit queue may report losses before the worker has counted the packets as sent.
   EXPECT_EQ(bed.router().statistics().sent.packets, 0U);
   EXPECT_EQ(bed.router().statistics().sent.bytes, 0U);
   const Statistics statistics = bed.run_and_check({});
@@ -212,8 +212,7 @@ TEST(Router, StopsAtAnyMomentAndFinishesWhatSoftwareRssHolds) {
   }
 }
 
-/// Owners of tables wait for a moment in which a worker holds nothing; the worker must make one if none comes by
-/// itself.
+/// Owners of tables wait until a worker holds nothing; the worker must provide such a moment if none occurs by itself.
 TEST(Router, LetsGracePeriodsElapseThoughAnEngineAlwaysHasWork) {
   TestBed bed({{.name = "a", .queues = 2, .endless = true}}, 2, 1, test::kHoarder);
   std::jthread owner([&bed] {
@@ -238,7 +237,7 @@ TEST(Router, NoticesAWorkerThatHangsAndThatItGoesOn) {
       while (bed.router().statistics().received.packets < received + 1000) std::this_thread::yield();
     };
     wait_for_the_other();
-    came_round();  // both may have done so before the one hung
+    came_round();  // Both may have looped before the hang.
     wait_for_the_other();
     EXPECT_FALSE(came_round());
     test::let_it_go_on();
@@ -248,7 +247,7 @@ TEST(Router, NoticesAWorkerThatHangsAndThatItGoesOn) {
   bed.run_and_check({});
 }
 
-/// Nothing to do is no reason to be taken for dead.
+/// Workers that have exited count as alive.
 TEST(Router, TakesWorkersThatAreDoneForAlive) {
   TestBed bed({{.name = "a", .packets_per_queue = 10}}, 2, 1, test::kSync);
   EXPECT_TRUE(bed.router().workers_came_round());
@@ -271,7 +270,7 @@ TEST(Router, TellsFunctionsWhichLinksGoDown) {
     };
     while (bed.router().statistics().received.packets == 0) std::this_thread::yield();
     bed.port(1).set_link(false);
-    wait_for({1, 1});  // each stage
+    wait_for({1, 1});  // One call for each stage.
     bed.port(0).set_link(false);
     wait_for({0, 0});
     bed.router().stop();
@@ -424,7 +423,7 @@ TEST(Router, ShowsWhatAStageCosts) {
     EXPECT_EQ(row["cycles_per_packet"]["pre"], worker["cycles_per_packet"][stage + ".pre"]);
     all += row["cycles_per_packet"]["all"].get<double>();
   }
-  EXPECT_NEAR(all, worker["cycles_per_packet"]["all"].get<double>(), 0.05);  // each is rounded
+  EXPECT_NEAR(all, worker["cycles_per_packet"]["all"].get<double>(), 0.05);  // Each value is rounded.
 }
 
 TEST(Router, KeepsWhatDevicesLostUntilTheEndOfTheRun) {

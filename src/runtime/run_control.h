@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the control thread and the workers of a run share: its beginning and its end.
+// Defines the state that the control thread and the workers of a run share for its start and end.
 #pragma once
 
 #include <atomic>
@@ -13,15 +13,15 @@
 
 namespace penumbra::runtime {
 
-/// How many packets may still be received, all workers together; exact. A worker claims before it receives and gives
-/// back what did not come.
+/// Number of packets that may still be received, all workers together; exact. A worker claims packets before it
+/// receives, and returns the part that it did not receive.
 class PacketQuota {
  public:
-  /// None: no limit, and no cost.
+  /// Without a limit the functions cost nothing.
   explicit PacketQuota(std::optional<std::uint64_t> limit)
       : limited_(limit.has_value()), unclaimed_(limit.value_or(0)), outstanding_(limit.value_or(0)) {}
 
-  /// At most `wanted`.
+  /// Claims and returns at most `wanted` packets.
   std::uint16_t claim(std::uint16_t wanted) noexcept {
     if (!limited_) return wanted;
     std::uint64_t left = unclaimed_.load(std::memory_order_relaxed);
@@ -36,7 +36,7 @@ class PacketQuota {
     if (received < claimed) unclaimed_.fetch_add(std::uint64_t{claimed} - received, std::memory_order_relaxed);
     outstanding_.fetch_sub(received, std::memory_order_relaxed);
   }
-  /// All that was allowed has been received.
+  /// Returns true if all permitted packets have been received.
   bool used_up() const noexcept { return limited_ && outstanding_.load(std::memory_order_relaxed) == 0; }
 
  private:
@@ -45,15 +45,15 @@ class PacketQuota {
   std::atomic<std::uint64_t> outstanding_;
 };
 
-/// Where workers wait for one another before the first packet, and the control thread for them.
+/// Synchronizes the start and end of the workers and the control thread.
 class RollCall {
  public:
   using Clock = std::chrono::steady_clock;
 
   explicit RollCall(unsigned workers) : workers_(workers) {}
 
-  /// A worker is set up, or failed to be (`failure`). Returns once all have said so: whether to go on, which is when
-  /// none has failed.
+  /// Reports that a worker is initialized, or that its initialization failed (`failure`). Waits for all workers.
+  /// Returns true if none has failed.
   bool arrive(std::exception_ptr failure) {
     std::unique_lock lock(mutex_);
     if (failure != nullptr && failure_ == nullptr) failure_ = std::move(failure);
@@ -62,7 +62,7 @@ class RollCall {
     changed_.wait(lock, [this] { return arrived_ == workers_; });
     return failure_ == nullptr;
   }
-  /// So many workers will not come.
+  /// Reports that `missing` workers could not be created.
   void excuse(unsigned missing, std::exception_ptr failure) {
     const std::lock_guard lock(mutex_);
     if (failure_ == nullptr) failure_ = std::move(failure);
@@ -80,27 +80,27 @@ class RollCall {
     if (done && done_.load() == workers_) over_.store(true);
     return over_.load();
   }
-  /// A worker is done.
+  /// Reports that a worker has finished.
   void leave() {
     const std::lock_guard lock(mutex_);
     if (++left_ == workers_) ended_ = Clock::now();
     changed_.notify_all();
   }
 
-  /// The control thread waits until every worker has arrived. Returns when that was, which may have been long before
-  /// the control thread found a core to run on. Throws the first failure.
+  /// Waits until every worker has arrived. Returns the time of the last arrival, which may be long before the control
+  /// thread runs. Throws the first failure.
   Clock::time_point wait_for_start() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return arrived_ == workers_; });
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     return began_;
   }
-  /// Waits until every worker has left, but no longer than `until`. Whether they have.
+  /// Waits until every worker has left, but no longer than `until`. Returns true if all have left.
   bool wait_for_end(Clock::time_point until) {
     std::unique_lock lock(mutex_);
     return changed_.wait_until(lock, until, [this] { return left_ == workers_; });
   }
-  /// When the last worker left; after wait_for_end() has said so.
+  /// Returns the time when the last worker left. Valid after wait_for_end() has returned true.
   Clock::time_point ended() const { return ended_; }
 
  private:

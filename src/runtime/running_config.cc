@@ -15,14 +15,15 @@
 namespace penumbra::runtime {
 namespace {
 
-constexpr std::ptrdiff_t kMostOwnLines = 1000;  ///< of a table in the configuration; a longer one gets a file
-constexpr std::size_t kMostTold = 20;           ///< unsaved changes of a table
+/// Maximum number of a table's lines in the configuration; a longer table gets a file.
+constexpr std::ptrdiff_t kMostOwnLines = 1000;
+constexpr std::size_t kMostTold = 20;  ///< Maximum number of listed changes of a table.
 
 /// A table that commands have changed.
 struct ChangedTable {
   std::size_t stage;
   ConfigTable table;
-  std::optional<std::filesystem::path> file;  ///< that its key names
+  std::optional<std::filesystem::path> file;  ///< The file that its key names.
 };
 
 bool differs_on_disk(const control::RouterConfig& config, const std::filesystem::path& file) {
@@ -31,7 +32,7 @@ bool differs_on_disk(const control::RouterConfig& config, const std::filesystem:
   return (known == config.stamps.end() ? FileStamp{} : known->second) != stamp_of(absolute);
 }
 
-/// `of_disk_too`: those also whose file is not what it was when it was read.
+/// Returns the changed tables. With `of_disk_too`, includes tables whose file has changed since it was read.
 std::vector<ChangedTable> changed_tables(const control::RouterConfig& config, const Pipeline& pipeline,
                                          bool of_disk_too) {
   std::vector<ChangedTable> changed;
@@ -47,7 +48,7 @@ std::vector<ChangedTable> changed_tables(const control::RouterConfig& config, co
   return changed;
 }
 
-/// Throws where saving would lose something: two tables that differ name one file, or the target is a file of a table.
+/// Throws if saving would overwrite data: two different tables name one file, or the target is a table's file.
 void require_files_of_their_own(const control::RouterConfig& config, const Pipeline& pipeline,
                                 std::span<const ChangedTable> changed, const std::filesystem::path& target) {
   std::map<std::filesystem::path, std::string> owners;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of a run that start when they are made and stop in whatever way the run ends.
+// Defines parts of a run. They start in the constructor and stop in the destructor, however the run ends.
 #pragma once
 
 #include <atomic>
@@ -40,7 +40,7 @@ class StartedPorts {
   const List& ports_;
 };
 
-/// Fills the tables before there are packets, and follows as long as there may be.
+/// Fills the tables before packets arrive, and follows changes during the run.
 class StartedFeed {
  public:
   explicit StartedFeed(control::netlink::NetlinkFeed& feed) : feed_(feed) { feed_.start(); }
@@ -52,7 +52,7 @@ class StartedFeed {
   control::netlink::NetlinkFeed& feed_;
 };
 
-/// Stops the host's thread at the latest before the ports stop that it sends by.
+/// Stops the host path's thread before the ports that it uses stop.
 class StartedHost {
  public:
   explicit StartedHost(std::unique_ptr<HostPath>& host) : host_(host) {
@@ -67,10 +67,10 @@ class StartedHost {
   }
 
  private:
-  std::unique_ptr<HostPath>& host_;  ///< null: no port has a twin, so far
+  std::unique_ptr<HostPath>& host_;  ///< Null: no port has a twin so far.
 };
 
-/// Keeps the ports' devices for as long as the workers work.
+/// Reopens the ports' devices during the run.
 class StartedReopener {
  public:
   explicit StartedReopener(PortReopener& reopener) : reopener_(reopener) { reopener_.start(); }

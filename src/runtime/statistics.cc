@@ -11,7 +11,7 @@
 namespace penumbra::runtime {
 namespace {
 
-/// A ratio as people read it: two decimals, 0 for nothing out of nothing.
+/// Returns a ratio with two decimals, or 0 if `whole` is 0.
 double ratio(std::uint64_t part, std::uint64_t whole) {
   constexpr double kHundredths = 100;
   if (whole == 0) return 0;
@@ -38,12 +38,12 @@ void add_steps(Statistics& statistics, Workers workers, const Pipeline& pipeline
   }
 }
 
-/// What went through one port, all workers together.
+/// Sums the traffic of one port over all workers.
 struct PortTraffic {
   Traffic received, sent;
   Traffic from_host;
-  io::Loss ring_loss;  ///< received, but refused by software RSS
-  io::Loss unsent;     ///< taken by transmit queues in vain, as unwritten; neither is among `sent`
+  io::Loss ring_loss;  ///< Received, but dropped by software RSS.
+  io::Loss unsent;     ///< Accepted by transmit queues but lost, like `unwritten`; `sent` includes neither.
   io::Loss unwritten;
 };
 
@@ -51,13 +51,13 @@ void add(io::Loss& sum, const io::Loss& more) {
   sum = {sum.packets + more.packets, sum.bytes + more.bytes};
 }
 
-/// A transmit queue may know of a loss before the worker has counted the burst that it was of.
+/// Subtracts a loss. A transmit queue may report the loss before the worker has counted its burst.
 void take_off(Traffic& sent, const io::Loss& lost) {
   sent.packets -= std::min(sent.packets, lost.packets);
   sent.bytes -= std::min(sent.bytes, lost.bytes);
 }
 
-/// Effects before causes (see Counter): losses and what left first, then what came.
+/// Reads effects before causes (see Counter): losses and sent packets first, then received packets.
 std::vector<PortTraffic> traffic_by_port(Workers workers, Ports ports) {
   std::vector<PortTraffic> traffic(ports.size());
   for (std::size_t port = 0; port < ports.size(); ++port) {
@@ -115,7 +115,7 @@ std::vector<std::string> step_names(const Pipeline& pipeline) {
 Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline, const HostPath* host) {
   constexpr auto kHostLost = static_cast<std::size_t>(RuntimeReason::host_lost);
   Statistics statistics;
-  // What the host's thread lost, then the reasons, then what was received (see Counter).
+  // Reads the losses of the host path's thread, then the reasons, then received packets (see Counter).
   std::vector<std::uint64_t> lost(pipeline.reasons().size());
   for (std::size_t i = 0; host != nullptr && i < lost.size(); ++i) lost[i] = host->lost(i);
   std::vector<std::uint64_t> reasons;

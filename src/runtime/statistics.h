@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums and tables of what the workers count.
+// Computes sums and tables of the workers' counters.
 #pragma once
 
 #include <memory>
@@ -19,17 +19,17 @@ namespace penumbra::runtime {
 using Workers = std::span<const std::unique_ptr<Worker>>;
 using Ports = std::span<const std::unique_ptr<io::Port>>;
 
-/// This moment's sum over all workers, elapsed time and clock rate left 0. What is sent, dropped or punted in it was
-/// received in it, or is a copy that was made before. `host` may be null.
+/// Returns the current sums over all workers, without elapsed time and clock rate. Every packet sent, dropped or punted
+/// in it is also counted as received, or as a copy. `host` may be null.
 Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline, const HostPath* host);
 
-/// The names of the steps (counters.h), in their order: "receive", "ipv4.pre", ...; of a stage without a shader the
-/// shade step is called "".
+/// Returns the names of the steps in the order of counters.h: "receive", "ipv4.pre", and so on. The shade step of a
+/// stage without a shader is called "".
 std::vector<std::string> step_names(const Pipeline& pipeline);
 
-/// What `show ports`, `show ports PORT` (by queue), `show workers`, `show functions` and `show drops` print; of drops
-/// those at 0 only if wanted. Of a worker cycles are per packet that it received, of a function per packet that it was
-/// given. `counters` are what the ratios beside them are made of.
+/// Return the tables of `show ports`, `show ports PORT` (by queue), `show workers`, `show functions` and `show drops`.
+/// show_drops() includes reasons at 0 only with `with_zeros`. A worker's cycles are per received packet, a function's
+/// per packet that it processed. Each table has the `counters` from which its ratios are computed.
 nlohmann::ordered_json show_ports(Workers workers, Ports ports, const HostPath* host);
 nlohmann::ordered_json show_queues(Workers workers, const io::Port& port);
 nlohmann::ordered_json show_workers(Workers workers, Ports ports, const Pipeline& pipeline);

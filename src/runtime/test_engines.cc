@@ -24,7 +24,7 @@ const Shader kShader{.name = "test_shader",
                      .input_bytes = {sizeof(std::uint32_t)},
                      .output_bytes = {sizeof(std::uint32_t)}};
 
-/// The shader: each item XORed with the view.
+/// Runs the shader: XORs each item with the view.
 void shade(const Batch& batch) {
   const auto view = *static_cast<const std::uint32_t*>(batch.table->view());
   const auto* in = static_cast<const std::uint32_t*>(batch.inputs[0]);
@@ -118,8 +118,7 @@ class AsyncQueue final : public EngineQueue {
   std::mt19937 random_{7};
 };
 
-/// Keeps the youngest batch until it has been asked for it many times in vain: while chunks keep coming, one is always
-/// in flight.
+/// Keeps the last batch until it was polled many times. While chunks keep arriving, one batch is always in flight.
 class HoarderQueue final : public EngineQueue {
  public:
   Submitted submit(Batch& batch) noexcept override {
@@ -167,7 +166,7 @@ class TestEngine final : public Engine {
   std::string calibration_key() const override { return "made for tests"; }
 
  private:
-  std::vector<std::string> notes_;  ///< what it was told
+  std::vector<std::string> notes_;  ///< Calls that the engine received.
 };
 
 class EngineWithout final : public Engine {

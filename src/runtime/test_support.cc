@@ -38,7 +38,7 @@ rte_mempool* packet_memory() {
   return kPool.get();
 }
 
-/// Makes packets, flow by flow in sequence; used by one worker.
+/// Generates packets, in sequence for each flow. One worker uses it.
 class TestPort::Source final : public io::RxQueue {
  public:
   Source(const TestPortSetup& setup, std::uint32_t first_flow)
@@ -86,7 +86,7 @@ class TestPort::Source final : public io::RxQueue {
   std::array<std::array<std::uint64_t, kOrders>, kMostStages> orders_{};
 };
 
-/// Writes down what it is given; used by one worker.
+/// Records sent packets. One worker uses it.
 class TestPort::Sink final : public io::TxQueue {
  public:
   Sink(const TestPortSetup& setup, std::uint16_t worker) : setup_(setup), random_(setup.seed + worker) {}
@@ -206,7 +206,7 @@ TestBed::~TestBed() = default;
 
 Statistics TestBed::run_and_check(const RunLimits& limits) {
   router_->run(limits, [](const Statistics& now) {
-    if (now.sent.packets == 0) return;  // a TestPort says from the beginning what it will have lost
+    if (now.sent.packets == 0) return;  // A TestPort reports its future losses from the beginning.
     EXPECT_GE(now.received.packets + now.replicated, now.sent.packets + now.dropped + now.punted);
   });
   const Statistics statistics = router_->statistics();
@@ -244,7 +244,7 @@ void TestBed::check(const Statistics& statistics) {
   EXPECT_EQ(rte_mempool_in_use_count(packet_memory()), 0U);
 }
 
-/// A flow comes from one queue, so one worker; what of it leaves one port leaves in sequence.
+/// A flow comes from one queue and so has one worker; its packets leave each port in sequence.
 void TestBed::check_order() {
   for (const TestPort* port : ports_) {
     std::map<std::uint32_t, std::uint16_t> worker_of_flow;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For the runtime's tests: ports, a function and engines whose behaviour is known exactly. Packets carry what shall
-// become of them, so every test knows what to expect.
+// Provides ports, a function and engines with exactly known behaviour for the runtime's tests. Packets carry the
+// verdicts that they shall get, so every test knows the result.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -23,10 +23,10 @@
 
 namespace penumbra::runtime::test {
 
-/// What the function `test_judge` does with a packet. `late` ones go through the shader first.
-/// `replicate` leaves by every port but its own, `replicate_other` by those of even index as it is and by the others in
-/// a likeness, `replicate_nowhere` by none; `replicate_some` by those of even index, and two copies are dropped as
-/// `late_dropped`.
+/// Tells the function `test_judge` the fate of a packet. `late` orders go through the shader first. `replicate` sends
+/// by every port except the packet's own. `replicate_other` sends by ports of even index unchanged and by the others in
+/// a header variant. `replicate_nowhere` names no port. `replicate_some` sends by ports of even index and drops two
+/// copies as `late_dropped`.
 enum class Order : std::uint8_t {
   pass,
   late_pass,
@@ -43,13 +43,12 @@ enum class Order : std::uint8_t {
 };
 inline constexpr std::uint8_t kOrders = 12;
 
-/// test_judge's reasons.
+/// Lists the reasons of test_judge.
 enum JudgeReason : std::uint16_t { kDropped, kLateDropped, kLatePunted, kWrongAnswer };
 
 inline constexpr std::size_t kMostStages = 4;
 
-/// Values of test_judge's `revision`, which a reload changes: to the first of these it says that it takes a restart,
-/// the second it fails to take over.
+/// A reload changes test_judge's `revision`. The first value needs a restart, the second fails to be applied.
 inline constexpr std::uint64_t kTakesRestart = 666, kDoesNotFit = 777, kMostRevision = 1000;
 
 /// An MTU with which the second test_judge of a pipeline has no port.
@@ -58,9 +57,9 @@ inline constexpr std::uint16_t kRefusedMtu = 1234;
 /// A test packet's frame.
 struct [[gnu::packed]] Frame {
   std::array<std::uint8_t, 12> macs{};
-  std::array<std::uint8_t, 2> ethertype{0x88, 0xB5};  // for local experiments
+  std::array<std::uint8_t, 2> ethertype{0x88, 0xB5};  // Local experimental.
   std::uint32_t flow = 0;
-  std::uint32_t sequence = 0;  ///< within the flow, from 0
+  std::uint32_t sequence = 0;  ///< Within the flow, from 0.
   std::array<Order, kMostStages> orders{};
   std::array<std::uint8_t, kMostStages> egress{};
   std::array<std::uint8_t, 30> padding{};
@@ -70,25 +69,26 @@ inline const Frame& frame_of(const rte_mbuf* packet) {
   return *rte_pktmbuf_mtod(packet, const Frame*);
 }
 
-/// The test's packet memory, shared by all tests of a program. Starts the EAL.
+/// Returns the packet memory that all tests of a program share. Starts the EAL.
 rte_mempool* packet_memory();
 
-/// How a TestPort behaves.
+/// Defines the behaviour of a TestPort.
 struct TestPortSetup {
   std::string name;
   std::uint16_t queues = 1;
-  std::uint64_t packets_per_queue = 0;          ///< then it is exhausted
-  bool endless = false;                         ///< never exhausted by itself
-  std::uint64_t held_at_drain = 0;              ///< what still comes after drain()
-  double refuse_probability = 0;                ///< of each packet that it is given, and then of the rest of that burst
-  std::uint64_t flows = 16;                     ///< of each queue
-  std::vector<Order> orders{Order::late_send};  ///< which are drawn, per stage
+  std::uint64_t packets_per_queue = 0;  ///< The queue is exhausted after them.
+  bool endless = false;                 ///< Never exhausted by itself.
+  std::uint64_t held_at_drain = 0;      ///< Packets that still arrive after drain().
+  /// Probability that a transmit queue refuses a packet, and with it the rest of the burst.
+  double refuse_probability = 0;
+  std::uint64_t flows = 16;                     ///< For each queue.
+  std::vector<Order> orders{Order::late_send};  ///< Orders to draw from, for each stage.
   std::uint64_t seed = 1;
-  std::uint64_t missed = 0;  ///< what its device says
-  io::Loss ring_loss{};      ///< what it says
-  io::Loss unsent{};         ///< what each of its transmit queues says
-  io::Loss unwritten{};      ///< likewise
-  // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
+  std::uint64_t missed = 0;  ///< Losses that the device reports.
+  io::Loss ring_loss{};      ///< Losses that the port reports.
+  io::Loss unsent{};         ///< Losses that each transmit queue reports.
+  io::Loss unwritten{};      ///< Losses that each transmit queue reports.
+  // NOLINTNEXTLINE(readability-redundant-member-init): needed by initializers that omit it
   std::function<void()> at_start = {};
 };
 
@@ -97,7 +97,7 @@ struct Sent {
   std::uint32_t sequence = 0;
 };
 
-/// A port that makes packets and writes down what it is given.
+/// Generates packets and records sent ones.
 class TestPort final : public io::Port {
  public:
   TestPort(TestPortSetup setup, PortInfo info, std::uint16_t ports, std::uint16_t workers);
@@ -117,16 +117,16 @@ class TestPort final : public io::Port {
   bool link_up() const noexcept override { return link_up_.load(); }
   nlohmann::ordered_json show() const override;
 
-  /// Any thread. Up at first.
+  /// Sets the link state, which is initially up. Any thread may call it.
   void set_link(bool up) { link_up_.store(up); }
 
-  // After a run, or from the worker itself:
-  std::uint64_t given() const;                                ///< packets, all receive queues
-  std::uint64_t given(std::size_t stage, Order order) const;  ///< of those that carry this order
-  const std::vector<Sent>& sent(std::uint16_t worker) const;  ///< through that worker's queue, in order
-  std::uint64_t taken() const;                                ///< all transmit queues
+  // The following functions may be called after a run or by the worker itself.
+  std::uint64_t given() const;                                ///< Packets of all receive queues.
+  std::uint64_t given(std::size_t stage, Order order) const;  ///< Packets with this order.
+  const std::vector<Sent>& sent(std::uint16_t worker) const;  ///< Packets of that worker's queue, in order.
+  std::uint64_t taken() const;                                ///< Packets of all transmit queues.
   bool started() const { return started_; }
-  bool closed() const;  ///< every transmit queue
+  bool closed() const;  ///< True if every transmit queue is closed.
 
  private:
   class Source;
@@ -139,7 +139,7 @@ class TestPort final : public io::Port {
   std::atomic<bool> link_up_{true};
 };
 
-/// A router over TestPorts with `stages` times test_judge on `engine`.
+/// Runs a router over TestPorts with `stages` stages of test_judge on `engine`.
 class TestBed {
  public:
   TestBed(std::vector<TestPortSetup> ports, std::uint16_t workers, std::size_t stages, std::string engine);
@@ -149,8 +149,8 @@ class TestBed {
   TestPort& port(std::size_t index) { return *ports_[index]; }
   std::size_t ports() const { return ports_.size(); }
   const control::RouterConfig& config() const { return config_; }
-  /// Runs and then checks what must hold of every run: conservation, what the ports themselves saw, order of flows,
-  /// packet memory, answers of the shader.
+  /// Runs the router and checks the invariants of every run: conservation, the ports' own counts, order of flows,
+  /// packet memory and results of the shader.
   Statistics run_and_check(const RunLimits& limits);
 
  private:
@@ -163,30 +163,31 @@ class TestBed {
   std::unique_ptr<Router> router_;
 };
 
-/// A configuration with `stages` times test_judge on `engine`, ports as named, `workers` workers on the cores there
-/// are.
+/// Returns a configuration with `stages` stages of test_judge on `engine`, the named ports, and `workers` workers on
+/// the available cores.
 control::RouterConfig test_config(const std::vector<std::string>& ports, std::uint16_t workers, std::size_t stages,
                                   const std::string& engine);
 
-/// The ports whose loss of a link a test_judge was told of since this was last asked, in that order. Any thread.
+/// Returns the ports whose link loss was reported to a test_judge since the last call, in order. Any thread may call
+/// it.
 std::vector<std::uint16_t> links_lost();
 
-/// What the last test_judge was given: the router's.
+/// Returns the router's grace periods, from the last test_judge.
 GracePeriods& grace_periods();
-/// The chunks for which any test_judge was to fetch ahead.
+/// Returns the number of chunks for which a test_judge was asked to fetch ahead.
 std::uint64_t chunks_fetched_ahead();
 /// How often workers have prepared any test_judge.
 std::uint64_t preparations();
 /// The chunks that any test_judge got of a worker that had not prepared.
 std::uint64_t chunks_of_unprepared_workers();
 
-/// A count by stage and reason. Fails the test if there is none of that name.
+/// Returns a count by stage and reason. Fails the test if there is no such reason.
 std::uint64_t count_of(const Statistics& statistics, const std::string& stage, const std::string& reason);
 
-/// The engines: test_sync answers at once; test_async takes its time, finishes batches in any order, hands them back in
-/// theirs, is sometimes full and sometimes answers at once; test_hoarder has always one in flight while chunks keep
-/// coming; test_stuck answers at once, but hangs once if told; test_watch answers at once, fetches ahead every other
-/// time, and counts; test_without knows no shader; test_absent is what this machine lacks.
+/// These are the test engines. test_sync is synchronous. test_async delays batches, finishes them in any order, returns
+/// them in order, and is sometimes full or synchronous. test_hoarder always has one batch in flight while chunks keep
+/// arriving. test_stuck is synchronous, but hangs once on request. test_watch is synchronous, fetches ahead every other
+/// time, and counts. test_without has no shader. test_absent is unavailable.
 inline constexpr const char* kSync = "test_sync";
 inline constexpr const char* kAsync = "test_async";
 inline constexpr const char* kHoarder = "test_hoarder";
@@ -194,19 +195,19 @@ inline constexpr const char* kStuck = "test_stuck";
 inline constexpr const char* kWatch = "test_watch";
 inline constexpr const char* kWithout = "test_without";
 inline constexpr const char* kAbsent = "test_absent";
-/// The batches that any test_async queue had finished later than a younger one: proof that it reorders.
+/// Returns the number of batches that a test_async queue finished after a younger batch, as evidence of reordering.
 std::uint64_t batches_reordered();
-/// How often any test_async queue said full.
+/// Returns the number of times that a test_async queue was full.
 std::uint64_t times_full();
-/// Of all test_watch queues: batches of a chunk's capacity and smaller ones, how many of either were pressed, and how
-/// often they said that they fetch ahead.
+/// Counts of all test_watch queues: batches of a chunk's capacity and smaller ones, those with an rx backlog, and how
+/// often the queues fetched ahead.
 struct Watched {
   std::uint64_t whole = 0, whole_pressed = 0, smaller = 0, smaller_pressed = 0, ahead = 0;
 };
 Watched watched();
-/// Lets the next worker that asks a test_stuck queue hang in it; returns once it does.
+/// Makes the next worker that uses a test_stuck queue hang. Returns when it hangs.
 void let_one_worker_hang();
-/// Lets it go on.
+/// Resumes the hanging worker.
 void let_it_go_on();
 
 }  // namespace penumbra::runtime::test

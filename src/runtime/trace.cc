@@ -17,7 +17,7 @@
 namespace penumbra::runtime {
 namespace {
 
-/// In nanoseconds' stead microseconds: what people read in captures.
+/// Returns the time with microseconds, as is usual for captures.
 std::string time_of_day() {
   const auto now = std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
   const auto seconds = std::chrono::time_point_cast<std::chrono::seconds>(now);

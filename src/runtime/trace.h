@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `trace`: the way of single packets through the pipeline, in words. Not armed it costs a worker one relaxed load a
-// chunk; the packets that it follows may take locks and memory.
+// Implements `trace`: describes the way of single packets through the pipeline in words. If not armed, it costs a
+// worker one relaxed load per chunk. Traced packets may take locks and allocate memory.
 #pragma once
 
 #include <atomic>
@@ -22,21 +22,21 @@
 
 namespace penumbra::runtime {
 
-/// A packet that is being followed.
+/// Holds a traced packet.
 struct PacketTrace {
-  std::uint16_t packet = 0;  ///< its place in the chunk
-  bool undecided = true;     ///< before the stage whose turn it is
-  std::uint64_t number = 0;  ///< counts from 1 since the start
-  std::string time;          ///< of reception, UTC
+  std::uint16_t packet = 0;  ///< Its index in the chunk.
+  bool undecided = true;     ///< Undecided before the current stage.
+  std::uint64_t number = 0;  ///< Counts from 1 since the start.
+  std::string time;          ///< Time of reception, UTC.
   std::uint16_t worker = 0;
   std::string port;
-  std::string frame;               ///< as received
-  std::vector<std::string> lines;  ///< a line a stage, then what became of it
+  std::string frame;               ///< As received.
+  std::vector<std::string> lines;  ///< A line for each stage, then the result.
 };
 
 class Tracer {
  public:
-  /// At most so many packets are asked for at once, and kept.
+  /// Limits the number of requested packets, and of kept ones.
   static constexpr std::uint64_t kMost = 10000;
 
   Tracer(const Pipeline& pipeline, std::vector<std::string> ports);
@@ -44,24 +44,24 @@ class Tracer {
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
 
-  /// `add N [--port PORT] [--filter EXPRESSION]`, `show`, `clear`. Any thread. `add` takes the place of what was asked
-  /// for before, and answers how many packets of that were still awaited. Throws std::invalid_argument with what is
-  /// wrong, for the filter in libpcap's words.
+  /// Executes `add N [--port PORT] [--filter EXPRESSION]`, `show` or `clear`. `add` replaces the previous request and
+  /// returns the number of its outstanding packets. Any thread may call it. Throws std::invalid_argument with the
+  /// fault; for the filter with libpcap's message.
   nlohmann::ordered_json command(std::string_view action, std::span<const std::string> arguments);
 
-  /// There are other ports. No worker works meanwhile, and nobody asks.
+  /// Replaces the names of the ports. Meanwhile no worker may run and no command may be executed.
   void set_ports(std::vector<std::string> ports) { ports_ = std::move(ports); }
 
   bool armed() const noexcept { return armed_.load(std::memory_order_relaxed); }
 
-  // For workers, with a chunk of theirs, while armed() or while they have traces:
-  /// Which packets of a chunk just received are to be followed.
+  // The following functions are for workers, with their own chunks, while armed() or while they have traces.
+  /// Returns traces for the selected packets of a chunk that was just received.
   std::vector<PacketTrace> select(const Chunk& chunk);
-  /// Notes what the chunk's stage did with them. After its post-shade.
+  /// Records the actions of the chunk's stage. Call after its post-shade.
   void note_stage(const Chunk& chunk, std::vector<PacketTrace>& traces) const;
-  /// Notes what became of a packet.
+  /// Records the final result of a packet.
   void note_verdict(PacketTrace& trace, Verdict verdict) const;
-  /// Hands in what is complete.
+  /// Stores completed traces.
   void finish(std::vector<PacketTrace>& traces);
 
  private:

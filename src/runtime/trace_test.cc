@@ -95,7 +95,7 @@ TEST(Trace, EndsWithWhatBecameOfThePacket) {
 TEST(Trace, TakesOnlyPacketsOfThePortAndTheFilter) {
   TestBed bed({{.name = "wan", .packets_per_queue = 500, .flows = 3}, {.name = "lan", .packets_per_queue = 500}}, 1, 1,
               test::kSync);
-  // A test frame's flow stands at byte 14, little-endian; wan's are 0 to 2.
+  // A test frame has its flow number at byte 14, little-endian; those of wan are 0 to 2.
   bed.router().trace("add", Words{"20", "--port", "wan", "--filter", "ether[14] = 2"});
   bed.run_and_check({});
   const auto traces = bed.router().trace("show", {});

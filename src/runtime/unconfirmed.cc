@@ -49,7 +49,7 @@ std::size_t Unconfirmed::roll_back() {
   for (; !undo_.empty(); undo_.pop_back()) {
     try {
       undo_.back()();
-    } catch (const std::exception& error) {  // at a limit; the others are taken back all the same
+    } catch (const std::exception& error) {  // A change may fail at a limit; the others are undone nevertheless.
       failures_.emplace_back(error.what());
       log_(fmt::format("a change cannot be taken back: {}", error.what()));
     }

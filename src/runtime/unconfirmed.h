@@ -14,28 +14,27 @@
 
 namespace penumbra::runtime {
 
-/// Changes that are taken back at a deadline unless somebody confirms them. Whoever works over the router itself does
-/// not lock himself out: the router keeps the time, whatever becomes of the connection. The caller's mutex guards all
-/// of it.
+/// Undoes changes at a deadline unless they are confirmed. A user who works over the router itself thus cannot lock
+/// himself out: the router enforces the deadline even if the connection breaks. The caller's mutex guards the object.
 class Unconfirmed {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `log` is told when the changes are taken back, and of a change that could not be. Whoever calls holds `mutex`.
+  /// `log` gets messages when changes are undone and when an undo fails. Callers of the functions must hold `mutex`.
   Unconfirmed(std::mutex& mutex, std::function<void(const std::string& text)> log);
 
-  /// A change was made that `undo` takes back. With a time it waits for so long from now on, and all that wait do;
-  /// without one it waits if others do.
+  /// Registers a change that `undo` reverts. With `time`, all unconfirmed changes get this time from now. Without it,
+  /// the change is registered only if others are unconfirmed.
   void add(std::function<void()> undo, std::optional<std::chrono::nanoseconds> time);
-  /// How long until the changes are taken back; nothing if none waits.
+  /// Returns the time until the changes are undone, or nothing if there are none.
   std::optional<std::chrono::duration<double>> left() const;
-  /// The changes stay. Returns whether any waited.
+  /// Keeps the changes. Returns true if any were unconfirmed.
   bool confirm();
-  /// Takes the changes back, the latest first. Returns how many waited.
+  /// Undoes the changes, the latest first. Returns their number.
   std::size_t roll_back();
-  /// Errors of the changes that the last roll_back() could not take back whole.
+  /// Returns the errors of changes that the last roll_back() could not undo completely.
   const std::vector<std::string>& failures() const { return failures_; }
-  /// Forgets the changes and ends the thread. Call without the mutex; later changes stay.
+  /// Forgets the changes and ends the thread. Later changes stay. Call without the mutex.
   void stop();
 
  private:
@@ -48,7 +47,8 @@ class Unconfirmed {
   std::vector<std::string> failures_;
   bool is_stopped_ = false;
   Clock::time_point deadline_;
-  std::jthread thread_;  ///< runs once a change has waited; ended before what it uses is gone
+  /// Started at the first unconfirmed change; the last member, so that it ends before the others are destroyed.
+  std::jthread thread_;
 };
 
 }  // namespace penumbra::runtime

@@ -14,12 +14,12 @@
 
 namespace penumbra::runtime {
 
-/// "PATH: what failed: the system's reason", from errno.
+/// Returns the error "PATH: failure: the system's reason", from errno.
 inline std::runtime_error socket_error(const std::filesystem::path& path, const std::string& what) {
   return std::runtime_error(path.string() + ": " + what + ": " + std::strerror(errno));
 }
 
-/// Throws std::runtime_error if the path is too long for a socket.
+/// Returns the address of a path. Throws std::runtime_error if the path is too long for a socket.
 inline sockaddr_un unix_address(const std::filesystem::path& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -32,7 +32,7 @@ inline sockaddr_un unix_address(const std::filesystem::path& path) {
   return address;
 }
 
-/// 0 or -1 with errno, as connect() and bind().
+/// Return 0, or -1 with errno, like connect() and bind().
 inline int connect_to(int socket, const sockaddr_un& address) {
   return ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address);
 }

@@ -23,11 +23,11 @@
 namespace penumbra::runtime {
 namespace {
 
-/// After so many rounds without a moment in which no chunk is in flight, the worker stops receiving until there is one:
-/// owners of tables wait for it.
+/// After this many rounds with chunks in flight, the worker stops receiving until none is in flight, because owners of
+/// tables wait for that.
 constexpr unsigned kRoundsWithoutQuiescence = 1000;
 
-/// About what a full chunk costs that is looked up and sent on: 4 us.
+/// About the cost of a full chunk with lookups and sending: 4 us.
 constexpr std::uint64_t kSharesPerSecond = 250'000;
 
 std::vector<io::RxQueue*> queues_of(const std::vector<ReceiveQueue>& receive) {
@@ -135,7 +135,7 @@ void Worker::work(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& s
   ended_.set(rte_rdtsc());
 }
 
-/// Returns whether there was anything to receive, or may be on a queue that was passed over.
+/// Receives from all queues. Returns true if there were packets, or if a skipped queue may have some.
 bool Worker::receive_from_all(PacketQuota& quota) noexcept {
   bool received = false;
   for (std::size_t left = open_.size(); left > 0 && scheduler_.has_room(); --left) {
@@ -182,8 +182,7 @@ bool Worker::receive_from(std::size_t queue, PacketQuota& quota) noexcept {
   return true;
 }
 
-/// What is dropped over a limit is work for nothing, and counts many times: so the queue that it floods is soon passed
-/// over while others have packets, and its device drops in this worker's place.
+/// Charges punts over the limit 20 times, so that a flooded queue uses up its share and the NIC drops the rest.
 void Worker::charge(std::size_t queue, std::uint64_t ticks, std::uint16_t packets) noexcept {
   constexpr std::uint64_t kTimes = 20;
   const std::uint64_t refused = egress_.refused_by_host(queue);
@@ -205,7 +204,7 @@ void Worker::drain() noexcept {
   for (const auto& queue : receive_) queue.queue->drain();
 }
 
-/// Nothing is in flight. Its queues may be others afterwards.
+/// Waits for the end of a change. Requires that nothing is in flight. The worker may have other queues afterwards.
 void Worker::stand_still(QsbrGracePeriods::Reader& reader) noexcept {
   reader.offline();
   quiesce_.stop();

@@ -21,56 +21,57 @@
 
 namespace penumbra::runtime {
 
-/// A receive queue, and whose it is.
+/// Describes a receive queue and its port.
 struct ReceiveQueue {
   io::RxQueue* queue = nullptr;
   std::uint16_t port = 0;
-  std::uint16_t index = 0;  ///< among the port's
+  std::uint16_t index = 0;  ///< Among the port's queues.
 };
 
-/// What a worker is put together from. The references outlive it.
+/// Parameters of a worker. The references must outlive it.
 struct WorkerSetup {
   std::uint16_t index = 0;
   unsigned core = 0;
-  std::chrono::nanoseconds longest_sleep{0};  ///< 0: it never sleeps
+  std::chrono::nanoseconds longest_sleep{0};  ///< 0: the worker never sleeps.
   std::vector<ReceiveQueue> receive;
-  std::vector<io::TxQueue*> transmit;  ///< by port
-  HostPath* host = nullptr;            ///< none: no port has a twin
+  std::vector<io::TxQueue*> transmit;  ///< By port.
+  HostPath* host = nullptr;            ///< Null: no port has a twin.
   Pipeline& pipeline;
   QsbrGracePeriods& grace_periods;
   Tracer& tracer;
   Captures& captures;
   Quiesce& quiesce;
-  const std::atomic<bool>& has_ports;  ///< without ports a run does not end by itself
+  const std::atomic<bool>& has_ports;  ///< Without ports a run does not end by itself.
 };
 
-/// Receives, moves chunks through the pipeline, sends. Its thread is run() and ends by itself.
+/// Receives packets, moves chunks through the pipeline, and sends. run() is the body of its thread.
 class Worker {
  public:
-  /// Throws std::runtime_error if an engine has no queue for it.
+  /// Throws std::runtime_error if an engine has no queue for the worker.
   explicit Worker(WorkerSetup setup);
 
-  /// The body of its thread: pins itself to its core, joins the roll, works until there is nothing more to receive and
-  /// all is sent. `stop` ends receiving: what software RSS holds is still forwarded. A used-up quota does so at once.
+  /// Runs the worker's thread: pins itself to its core, synchronizes at `roll`, and works until it has received and
+  /// sent everything. `stop` ends receiving, but packets in software RSS are still forwarded. After a used-up quota,
+  /// the worker only finishes the chunks in flight.
   void run(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& stop) noexcept;
 
-  // While it stands still (runtime/quiesce.h) or before it runs:
-  /// There is one more port.
+  // The following functions require a worker that is stopped (runtime/quiesce.h) or does not run yet.
+  /// Adds a port.
   void add_port(io::TxQueue& queue);
-  /// It has one more receive queue.
+  /// Adds a receive queue.
   void add_queue(const ReceiveQueue& queue);
-  /// Queues that had nothing to give any more may have: those of a port that comes again.
+  /// Checks exhausted queues again, because a returning port may have packets.
   void look_again();
   void set_host(HostPath* host);
-  /// How many queues it receives from.
+  /// Returns the number of queues from which the worker receives.
   std::size_t open_queues() const { return open_.size(); }
 
   unsigned core() const { return core_; }
   const std::vector<ReceiveQueue>& receive_queues() const { return receive_; }
   const WorkerCounters& counters() const { return counters_; }
-  /// For those who have packets for it that come by no queue.
+  /// Returns the doorbell, for threads that have packets for the worker outside its queues.
   Doorbell& doorbell() { return idle_.doorbell(); }
-  /// Cycles since it began to work, or that it worked.
+  /// Returns the cycles since the start of work, or the total after its end.
   std::uint64_t cycles() const;
 
  private:

@@ -12,7 +12,8 @@
 
 namespace penumbra {
 
-/// The frames of an Ethernet capture of the classic format with stamps in microseconds, for tests.
+/// Returns the frames of a capture file, for tests. The file has the classic Ethernet format with microsecond
+/// timestamps.
 inline std::vector<std::vector<std::uint8_t>> frames_of(const std::filesystem::path& path) {
   constexpr std::size_t kFileHeader = 24, kPacketHeader = 16, kLengthAt = 8;
   std::ifstream file(path, std::ios::binary);

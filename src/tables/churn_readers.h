@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Readers of a table that changes, for tests. The changes are known beforehand, and so is what is right for each of a
-// set of addresses after each change. A reader notes how many changes were complete before its lookup and how many had
-// begun after it: the answer must be right after some number of changes between the two.
+// Readers of a changing table, for tests. The changes are known in advance, and so are the right answers of each
+// address after each change. A reader notes how many changes were complete before its lookup and how many had begun
+// after its lookup. The answer must be right after some number of changes between both counts.
 #pragma once
 
 #include <algorithm>
@@ -25,12 +25,12 @@ namespace penumbra::churn {
 inline constexpr std::size_t kReaders = 2;
 inline constexpr std::size_t kBatch = 64;
 
-/// What is right for one address: from how many changes on which answer.
+/// Right answers of one address: pairs of a number of changes and the answer from then on.
 template <class Answer>
 using AnswersOf = std::vector<std::pair<std::size_t, Answer>>;
 using Answers = AnswersOf<std::uint16_t>;
 
-/// Whether `answer` is right after some number of changes from `first` to `last`.
+/// Returns true if `answer` is right after some number of changes from `first` to `last`.
 template <class Answer>
 bool right_between(const AnswersOf<Answer>& answers, std::type_identity_t<Answer> answer, std::size_t first,
                    std::size_t last) {
@@ -42,7 +42,7 @@ bool right_between(const AnswersOf<Answer>& answers, std::type_identity_t<Answer
   return false;
 }
 
-/// How far the changes are, for the readers; and what the readers saw, for the test.
+/// Progress of the changes, for the readers, and counts of the readers, for the test.
 struct Progress {
   std::atomic<std::size_t> begun{0}, complete{0};
   std::atomic<bool> over{false};
@@ -50,7 +50,7 @@ struct Progress {
   std::atomic<std::size_t> wrong{0};
 };
 
-/// Looks addresses of `columns` up, whose right answers are `answers`, until the changes are over.
+/// Looks up random addresses of `columns` until the changes are over. `answers` has the right answers of each address.
 template <class Column, class Answer>
 void read(conformance::ShaderQueue& lookup, const std::vector<Column>& columns,
           const std::vector<AnswersOf<Answer>>& answers, QuiescentStates& states, std::size_t reader,
@@ -76,8 +76,8 @@ void read(conformance::ShaderQueue& lookup, const std::vector<Column>& columns,
   states.leave(reader);
 }
 
-/// Makes `changes` changes by `apply(number)` while kReaders threads look up, and counts the wrong answers. Every
-/// `round` changes it looks all addresses up at rest.
+/// Makes `changes` changes by `apply(number)` while kReaders threads look up. Returns the number of wrong answers.
+/// Looks up all addresses after every `round` changes, with no change in progress.
 template <class Column, class Answer, class Apply>
 std::size_t wrong_answers(conformance::ShaderRun& run, const std::vector<Column>& columns,
                           const std::vector<AnswersOf<Answer>>& answers, QuiescentStates& states, std::size_t changes,
@@ -98,7 +98,7 @@ std::size_t wrong_answers(conformance::ShaderRun& run, const std::vector<Column>
     apply(i);
     progress.complete = i + 1;
     if ((i + 1) % round != 0) continue;
-    // Between two rounds nothing changes, and there is one right answer.
+    // No change is in progress here, so each address has exactly one right answer.
     run({columns.data()}, {found.data()}, found.size(), kBatch);
     for (std::size_t j = 0; j < found.size(); ++j) {
       wrong_at_rest += right_between(answers[j], found[j], i + 1, i + 1) ? 0 : 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens to a table of prefixes while readers look addresses up (churn_readers.h), for tests.
+// Scripts of changes to a table of prefixes while readers look up addresses (churn_readers.h), for tests.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace penumbra::churn {
 
-/// Changes to a table that begins empty, and what is right for each of a set of addresses after each of them, by a
-/// longest-prefix oracle that tells both. An Entry has a prefix and a next hop, of kNextHops.
+/// A script of changes to a table that is empty at first, with the right answers of a set of addresses after each
+/// change. A longest-prefix oracle computes the answers. An Entry has a prefix and a next hop below kNextHops.
 template <class Entry, class Oracle>
 class Script {
  public:
@@ -23,8 +23,8 @@ class Script {
   using Address = decltype(Prefix::address);
   static constexpr std::uint32_t kNextHops = 32'768;
 
-  /// Each round begins with a load of half of `pool`; then single prefixes of it come, go and lead elsewhere.
-  /// `addresses` are those that are looked up, and `none` what is right of an empty table.
+  /// Each round begins with a load of about half of `pool`. Single prefixes of `pool` are then inserted, replaced and
+  /// removed. `addresses` are the addresses of lookups. `none` is the answer of an empty table.
   Script(std::vector<Prefix> pool, std::vector<Address> addresses, std::uint16_t none, std::size_t rounds,
          std::size_t changes_per_round)
       : pool_(sorted(std::move(pool))),
@@ -38,7 +38,7 @@ class Script {
 
   std::size_t size() const { return changes_.size(); }
   const std::vector<Address>& addresses() const { return addresses_; }
-  const std::vector<Answers>& answers() const { return answers_; }  ///< of each address
+  const std::vector<Answers>& answers() const { return answers_; }  ///< by address
 
   template <class Lpm>
   void apply(std::size_t number, Lpm& table) const {
@@ -97,7 +97,7 @@ class Script {
     note_answers(prefix);
   }
 
-  /// Notes what is right for the addresses under `prefix` after the last change.
+  /// Notes the right answers of the addresses under `prefix` after the last change.
   void note_answers(Prefix prefix) {
     const auto begin = std::lower_bound(addresses_.begin(), addresses_.end(), prefix.address);
     const auto end = std::upper_bound(begin, addresses_.end(), prefix.last());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests of tables: a mirror that shows what owners announce.
+// A mirror for tests of tables that shows which changes an owner announces.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace penumbra {
 
-/// A copy that follows what is announced and nothing else.
+/// A copy of a table that applies announced changes only.
 class CopyingMirror final : public TableMirror {
  public:
   void published(std::span<const std::byte> view, std::span<const TableRegion> regions) override {
@@ -42,7 +42,7 @@ class CopyingMirror final : public TableMirror {
     }
     return !copies_.empty();
   }
-  /// The view of the table, as a shader has it, that leads to the copies.
+  /// Returns the shader's view of the table with pointers to the copies.
   template <class View>
   View view() const {
     View view{};
@@ -51,7 +51,7 @@ class CopyingMirror final : public TableMirror {
     return view;
   }
 
-  std::size_t bytes_copied = 0;  ///< of changes
+  std::size_t bytes_copied = 0;  ///< bytes of announced changes
   int publishes = 0, commits = 0;
 
  private:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A shader's form for the engine `cuda` (x.cuda.h): a function with the shader's arguments that shares items among
-// threads as it likes. All threads of all blocks of a row call it, whole warps of them; gridDim.x blocks share the
-// items. What the view leads to does not change meanwhile: a launch reads a copy of the table that nobody writes.
+// A CUDA form of a shader (x.cuda.h) for the engine `cuda`: a function with the arguments of the shader that
+// distributes the items over threads. All threads of all blocks of a one-dimensional grid call the form, in whole
+// warps. gridDim.x blocks share the items. The memory of the view does not change during a launch: each launch reads a
+// copy of the table that nobody writes.
 #pragma once
 
 #include <cstdint>

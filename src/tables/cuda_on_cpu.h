@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a shader's form for CUDA (x.cuda.h) needs of that language, for tests on machines without a GPU: each thread of
-// a block is one of the host's, blocks run one after the other, and memory that a block shares is static. So
-// ThreadSanitizer sees what races in it. To be included before the form.
+// The CUDA language features that a CUDA form of a shader (x.cuda.h) needs, for tests on machines without a GPU. Each
+// thread of a block is a host thread, blocks run one after another, and shared memory of a block is static.
+// ThreadSanitizer therefore finds data races of the form. Include this header before the form.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-// Names and functions as CUDA has them (CUDA C++ Programming Guide; CUDA Math API, integer intrinsics).
+// Names and functions of CUDA (CUDA C++ Programming Guide; CUDA Math API, integer intrinsics).
 // NOLINTBEGIN(bugprone-reserved-identifier, cert-dcl37-c, cert-dcl51-cpp, readability-identifier-naming)
 #define __device__
 #define __shared__ static
@@ -32,11 +32,11 @@ struct alignas(16) [[gnu::may_alias]] ulonglong2 {
 namespace penumbra::cuda_on_cpu {
 
 inline constexpr std::uint32_t kWarp = 32;
-/// Of the block that runs.
+/// State of the running block.
 inline std::unique_ptr<std::barrier<>> meeting;
 inline std::vector<std::uint8_t> votes;
 
-/// Calls `kernel` in each of `threads` threads, a multiple of 32, of each of `blocks` blocks.
+/// Calls `kernel` in each of `threads` threads of each of `blocks` blocks. `threads` is a multiple of 32.
 template <class Kernel>
 void launch(std::uint32_t blocks, std::uint32_t threads, Kernel kernel) {
   gridDim.x = blocks;
@@ -61,7 +61,7 @@ inline void __syncthreads() {
   penumbra::cuda_on_cpu::meeting->arrive_and_wait();
 }
 
-/// All threads of the block have to come, not only the warp's.
+/// All threads of the block must call the function, unlike on a GPU, where the threads of the warp suffice.
 inline std::uint32_t __ballot_sync(std::uint32_t /*mask*/, bool vote) {
   using namespace penumbra::cuda_on_cpu;
   votes[threadIdx.x] = static_cast<std::uint8_t>(vote);
@@ -78,7 +78,7 @@ inline std::uint32_t __popc(std::uint32_t bits) {
   return static_cast<std::uint32_t>(std::popcount(bits));
 }
 
-/// The lower half of both together, shifted to the right by the lowest five bits of `shift`.
+/// Returns the lower 32 bits of `upper`:`lower` after a right shift by the lowest five bits of `shift`.
 inline std::uint32_t __funnelshift_r(std::uint32_t lower, std::uint32_t upper, std::uint32_t shift) {
   return static_cast<std::uint32_t>((std::uint64_t{upper} << 32 | lower) >> (shift & 31));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables of real routers, for tests: what is read of them, and what a table goes through with it.
+// Reads tables of real routers for tests, and runs tests of lookup tables on the content.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,13 +26,14 @@
 
 namespace penumbra::real_tables {
 
-/// Where a table is, if the data are here.
+/// Returns the path of a table, which exists only if the test data are present.
 inline std::filesystem::path path_of(const std::string& name) {
   return shared_data() / "fib" / name;
 }
 
-/// The family's prefixes of a text, compressed or not, the first word of each line, with a next hop that the prefix
-/// decides; with a sanitizer some of them. Throws std::runtime_error if the text has not `count`.
+/// Returns the prefixes of the family in a text: the first word of each line. The text may be compressed. A hash of the
+/// prefix determines the next hop. Builds with a sanitizer read only a part of the text. Throws std::runtime_error if
+/// the text does not have `count` prefixes.
 template <class Family, class Entry>
 std::vector<Entry> read(const std::filesystem::path& file, std::size_t count) {
   const std::string command = "gzip --decompress --stdout --force '" + file.string() + "'";
@@ -45,7 +46,8 @@ std::vector<Entry> read(const std::filesystem::path& file, std::size_t count) {
     std::string_view word = line.data();
     word = word.substr(0, word.find_first_of(" \t\r\n"));
     const bool is_ipv6 = word.find(':') != std::string_view::npos;
-    if (word.starts_with(';') || is_ipv6 != (Family::kBits == 128)) continue;  // a comment, the other family
+    // A comment or a prefix of another family.
+    if (word.starts_with(';') || is_ipv6 != (Family::kBits == 128)) continue;
     const auto prefix = Family::parse_prefix(word);
     if (!prefix) throw std::runtime_error(file.string() + " has '" + std::string(word) + "' for a prefix");
     if (seen++ % kSanitizerScale != 0) continue;
@@ -55,8 +57,8 @@ std::vector<Entry> read(const std::filesystem::path& file, std::size_t count) {
   return entries;
 }
 
-/// What a table goes through (expect_equal_throughout()) and what is right then: the same on every engine, so that the
-/// tests of one after the other share it.
+/// A sequence of changes of a table (expect_equal_throughout()) and the right answers after each stage. The right
+/// answers are the same on every engine, so the tests of all engines share them.
 template <class Entry, class Address>
 struct Course {
   static constexpr std::size_t kStages = 3;
@@ -64,11 +66,12 @@ struct Course {
   std::vector<Entry> entries;
   std::vector<Address> probes;
   std::array<std::vector<std::uint16_t>, kStages>
-      right;  ///< by the oracle, for each of the probes; empty: not asked yet
+      /// By the oracle, for each probe; empty until the oracle was asked.
+      right;
 };
 
-/// Loads the entries, makes the same content by single changes in a random order, and takes every other one out again;
-/// `expect_equal` is given the oracle and the number of the stage after each of these.
+/// Loads the entries, then makes the same content by single changes in random order, then removes every second entry.
+/// Calls `expect_equal` with the oracle and the number of the stage after each stage.
 template <class Oracle, class Lpm, class Entry, class ExpectEqual>
 void expect_equal_throughout(Lpm& table, std::vector<Entry> entries, ExpectEqual expect_equal) {
   Oracle oracle;
@@ -91,7 +94,7 @@ void expect_equal_throughout(Lpm& table, std::vector<Entry> entries, ExpectEqual
   ASSERT_NO_FATAL_FAILURE(expect_equal(oracle, 2)) << "half removed";
 }
 
-/// Expects that a run gives these answers in batches of every size. `name_of` tells an address from its number.
+/// Expects that a run returns `expected` in batches of every size. `name_of` returns the address for its index.
 template <class Run, class Column, class NameOf>
 void expect_answers(Run& run, const std::vector<Column>& asked, const std::vector<std::uint16_t>& expected,
                     NameOf name_of) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A loop, a helper that holds the hint, a sum over all items, and a source that defines more than it need give. */
+/* The case has a loop, a helper with the hint, a sum over all items, and definitions that the output does not need. */
 #include "gopt.h"
 
 struct node {
@@ -15,7 +15,7 @@ static uint32_t hash(uint32_t x) {
   return (x ^ salt) * 2654435761u;
 }
 
-/* The node of a key, or none. */
+/* Returns the node of a key, or null. */
 static const struct node* find(const struct node* at, uint32_t key) {
   for (; at; at = at->next) {
     g_expensive(at, sizeof *at);
@@ -28,7 +28,7 @@ static uint32_t not_needed(void) {
   return total;
 }
 
-/* Adds up values. */
+/* Sums up values. */
 void sum_of(const uint32_t* key, uint32_t* value, uint32_t n) {
   uint32_t found = 0;
   foreach (i, n) {

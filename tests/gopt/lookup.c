@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Two accesses that depend on each other, a macro, and a way out in between. */
+/* The case has two dependent accesses, a macro, and an exit between them. */
 #include "gopt.h"
 
 #define NOT_FOUND 0xFFFFFFFFu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scopes, names that hide others, references, constants, a class that constructs itself, a template that holds a hint.
+// The case has scopes, hidden names, references, constants, a class with a constructor, and a template with a hint.
 #include "gopt.h"
 
 namespace table {

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Independent references that the router is checked against."""
+"""Provides independent references that the router is checked against."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds what came out of a router against what the oracle says, packet by packet."""
+"""Compares the output of a router with the oracle, packet by packet."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ PROTOCOLS_WITH_PORTS = (6, 17, 132, 136)  # TCP, UDP, SCTP, UDP-Lite
 
 
 class Expected(NamedTuple):
-    sent: list[tuple[Outcome, ...]]  #: of every packet that is to be sent, in order of arrival
+    sent: list[tuple[Outcome, ...]]  #: permitted outcomes of every packet to send, in order of arrival
     counted: Counter  #: (kind, reason) -> packets
     received: int
 
@@ -30,7 +30,8 @@ def expect(router: Router, frames: Sequence[bytes], rx_port: str) -> Expected:
 
 
 def flow_of(frame: bytes) -> bytes:
-    """What makes packets one flow: the addresses, the protocol, and the ports of a packet that is no fragment."""
+    """Returns the key of a packet's flow: the addresses, the protocol, and the ports unless the packet is a
+    fragment."""
     flow = frame[26:34] + frame[23:24]
     fragment = frame[20] & 0x3F or frame[21]
     if not fragment and frame[23] in PROTOCOLS_WITH_PORTS and len(frame) >= 38:
@@ -39,8 +40,8 @@ def flow_of(frame: bytes) -> bytes:
 
 
 def compare(expected: Expected, outputs: Mapping[str, Sequence[bytes]], *, total_order: bool) -> None:
-    """Every flow must leave whole, in order and over one next hop; with `total_order` (one worker) each port's packets
-    must leave in the order in which they came. Fails with the first difference."""
+    """Asserts that every flow leaves complete, in order and through one next hop. With `total_order` (one worker) each
+    port's packets must leave in the order of arrival. Fails with the first difference."""
     came, wanted = sum(len(frames) for frames in outputs.values()), len(expected.sent)
     assert came == wanted, f"{came} packets came out in place of {wanted}"
     came_out: dict[bytes, list[Outcome]] = defaultdict(list)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An IPv4 router by the book, written with scapy and nothing of the router's.
+"""Implements an IPv4 router according to the standards, with scapy and without code of the router.
 
-The book is RFC 1812 (5.2.2 header validation, 5.3.1 TTL, 5.3.4 link-layer broadcasts, 5.3.5 broadcasts, 5.3.7
-martians), RFC 791, and for what the RFCs leave open the order of checks that the function ipv4 documents. scapy
-dissects every Ethernet and IP header, computes every checksum and rebuilds every header that is sent. As scapy does
-some ten thousand packets a second, what it says of a header is remembered by the header's bytes, on disk too for what
-is asked again and again (learn()); nothing is judged by other means. Payload is never looked at.
-"""
+The standards are RFC 791 and RFC 1812 (5.2.2 header validation, 5.3.1 TTL, 5.3.4 link-layer broadcasts, 5.3.5
+broadcasts, 5.3.7 martians). Where the RFCs leave a choice, the documented order of checks of the function ipv4
+applies.
+
+scapy dissects every Ethernet and IP header, computes every checksum and rebuilds every header that is sent. scapy
+processes some ten thousand packets per second, so results are cached by the bytes of the header. learn() keeps
+results of repeated questions on disk. Nothing else judges a packet, and the payload is never read."""
 
 import functools
 import ipaddress
@@ -36,7 +37,8 @@ class Port(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """`kind` is "send" (then `where` is the egress port), "drop" or "punt" (then `where` is the reason)."""
+    """Represents the result for a packet. `kind` is "send", "drop" or "punt". `where` is the egress port of a sent
+    packet, else the reason."""
 
     kind: str
     where: str
@@ -44,7 +46,8 @@ class Outcome(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What scapy makes of a frame's headers: a verdict that no route can change, or what the routes decide on."""
+    """Holds scapy's result for the headers of a frame: a verdict that no route can change, or the fields that routes
+    depend on."""
 
     verdict: Outcome | None
     destination: int = 0
@@ -68,7 +71,7 @@ def _punt(reason: str) -> Header:
 
 @functools.cache
 def _ethernet(header: bytes) -> tuple[bool, int]:
-    """(destined to a group, ethertype)"""
+    """Returns (destined to a group, ethertype)."""
     ether = Ether(header)
     ethertype = ether.type if isinstance(ether, Ether) and "type" in ether.fields else ether.len  # 802.3: a length
     return bool(int(ether.dst[:2], 16) & 1), ethertype
@@ -91,7 +94,8 @@ def _addresses_verdict(source: str, destination: str) -> Header | None:
 
 @Remembered
 def _ip(header: bytes, room: int, to_group: bool) -> Header:
-    """`header` is the IP header as far as it was captured, `room` the bytes of the frame after the Ethernet header."""
+    """Dissects a header. `header` is the captured part of the IP header. `room` is the size of the frame after the
+    Ethernet header, in bytes."""
     if len(header) < IP_HEADER:
         return _drop("truncated")
     ip = IP(header[:IP_HEADER])
@@ -118,18 +122,19 @@ def _ip(header: bytes, room: int, to_group: bool) -> Header:
     ttl = ip.ttl
     ip.ttl -= 1
     del ip.chksum
-    ip.explicit = 1  # one packet, not a set of them: scapy need not look for more, which takes most of its time
+    ip.explicit = 1  # one packet, not a set: saves scapy most of its time
     return Header(None, destination, ip.len, ttl, bytes(ip), link_local)
 
 
 def _dissected(frame: bytes, to_group: bool) -> tuple[Header, int]:
-    """(what the frame's IP header says, where it ends); the frame has an Ethernet header."""
+    """Returns (the result for the frame's IP header, the end of that header). The frame must have an Ethernet
+    header."""
     end = ETHERNET_HEADER + max(IP_HEADER, (frame[14] & 0xF) * 4 if len(frame) > 14 else 0)
     return _ip(frame[ETHERNET_HEADER:end], len(frame) - ETHERNET_HEADER, to_group), end
 
 
 def learn(frames: Sequence[bytes], folder: pathlib.Path) -> None:
-    """Dissects these frames once for all processes and runs that share the folder."""
+    """Dissects the frames once for all processes and runs that share the folder."""
 
     def dissect_all() -> None:
         for frame in frames:
@@ -138,7 +143,7 @@ def learn(frames: Sequence[bytes], folder: pathlib.Path) -> None:
                 if ethertype == IPV4:
                     _dissected(frame, to_group)
 
-    # The longest header (15 words) and the length are all that an answer depends on.
+    # A result depends only on the longest header (15 words) and the length.
     asked = (frame[: ETHERNET_HEADER + 60] + len(frame).to_bytes(4, "big") for frame in frames)
     _ip.keep(folder, pathlib.Path(__file__).read_bytes(), asked, dissect_all)
 
@@ -165,13 +170,13 @@ class Router:
         self.neighbours = parse_neighbours(neighbours)
         interfaces = [ipaddress.IPv4Interface(a) for port in self.ports.values() for a in port.addresses]
         self.local = {int(i.ip) for i in interfaces}
-        # All ones, and its obsolete form all zeros (RFC 1812 4.2.3.1).
+        # The host part of a broadcast address is all ones, or all zeros in its obsolete form (RFC 1812 4.2.3.1).
         networks = [i.network for i in interfaces if i.network.prefixlen < 31]
         self.broadcasts = {int(edge) for n in networks for edge in (n.broadcast_address, n.network_address)}
         self._route_verdict = functools.lru_cache(maxsize=None)(self._routed)
 
     def judge(self, frame: bytes, rx_port: str) -> tuple[Outcome, ...]:
-        """All outcomes that are right: several where a route has several next hops."""
+        """Returns all correct outcomes. There are several if a route has several next hops."""
         if len(frame) < ETHERNET_HEADER:
             return (Outcome("drop", "runt"),)
         port = self.ports[rx_port]
@@ -194,7 +199,7 @@ class Router:
         return tuple(sent(o.where, o.frame) if o.kind == "send" else o for o in outcomes)
 
     def _routed(self, destination: int, total_length: int, ttl: int, link_local: bool) -> tuple[Outcome, ...]:
-        """As judge(), but the frame of a sent packet is only its Ethernet header."""
+        """Returns outcomes as judge() does, but the frame of a sent packet has its Ethernet header only."""
         if destination in self.local:
             return (Outcome("punt", "local"),)
         if destination in self.broadcasts:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A switch with VLANs that is slow and obvious: which frames leave by which port."""
+"""Implements a slow and simple switch with VLANs, which computes the frames that leave by each port."""
 
 BROADCAST = b"\xff" * 6
 
 
 class Port:
-    """From `access: N` or `trunk: {vlans: [...], native: N}`; none: an access port of VLAN 1. MTU in bytes."""
+    """Reads `access: N` or `trunk: {vlans: [...], native: N}`. The default is an access port of VLAN 1. `mtu` is in
+    bytes."""
 
     def __init__(self, configuration, mtu):
         self.mtu = mtu
@@ -23,13 +24,13 @@ class Port:
 
 class Switch:
     def __init__(self, ports, mtus=None):
-        """By name; 1500 is the usual MTU."""
+        """`ports` and `mtus` are by name. The default MTU is 1500."""
         self.ports = {name: Port(configuration, (mtus or {}).get(name, 1500)) for name, configuration in ports.items()}
         self.stations = {}
         self.too_long = 0  # frames and copies of frames
 
     def take(self, port, frame):
-        """What leaves, by port."""
+        """Returns the outgoing frames by port."""
         to, source, ethertype = frame[:6], frame[6:12], frame[12:14]
         if source[0] & 1 or (to[:5] == bytes.fromhex("0180c20000") and to[5] < 16):
             return {}
@@ -43,10 +44,10 @@ class Switch:
         self.stations[vlan, source] = port
         members = [name for name, each in self.ports.items() if vlan in each.vlans]
         targets = [name for name in (members if known is None or to[0] & 1 else [known]) if name != port]
-        takers = [name for name in targets if len(payload) - 2 <= self.ports[name].mtu]
-        # Of a frame that nobody takes there are no copies.
-        self.too_long += len(targets) - len(takers) if takers else bool(targets)
-        return {name: to + source + self._tag(name, vlan, tag) + payload for name in takers}
+        outputs = [name for name in targets if len(payload) - 2 <= self.ports[name].mtu]
+        # A frame that no port sends has no copies.
+        self.too_long += len(targets) - len(outputs) if outputs else bool(targets)
+        return {name: to + source + self._tag(name, vlan, tag) + payload for name in outputs}
 
     def _tag(self, port, vlan, tag):
         if self.ports[port].native == vlan:

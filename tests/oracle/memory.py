@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers that take long to work out and never change: remembered, and kept on disk for other processes."""
+"""Caches results that are slow to compute and never change, in memory and on disk for other processes."""
 
 import functools
 import hashlib
@@ -14,7 +14,7 @@ from exclusive import exclusive
 
 
 class Remembered:
-    """A function that is asked only once for the same arguments, like one under functools.cache."""
+    """Calls a function only once for the same arguments, like functools.cache."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -30,9 +30,9 @@ class Remembered:
     def keep(
         self, folder: pathlib.Path, source: bytes, questions: Iterable[bytes], ask_all: Callable[[], None]
     ) -> None:
-        """Takes the answers to these questions from the folder. Where they are not there yet, ask_all() has to ask them,
-        in one process while the others wait. Answers of another source, other questions or another scapy do not count.
-        """
+        """Loads the results of the questions from the folder. If the results are missing, ask_all() must ask all
+        questions, in one process while the others wait. Results are discarded if the source, the questions or the
+        version of scapy changed."""
         digest = hashlib.sha256(source + scapy.__version__.encode())
         for question in questions:
             digest.update(question)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes and neighbours in iproute2's syntax and the plainest longest-prefix match: a dictionary per prefix length."""
+"""Parses routes and neighbours in iproute2's syntax. Implements the simplest longest-prefix match: a dictionary for
+each prefix length."""
 
 import ipaddress
 import socket
@@ -8,7 +9,7 @@ from typing import NamedTuple
 
 
 class NextHop(NamedTuple):
-    gateway: int | None  #: none: the destination itself is on the link
+    gateway: int | None  #: None: the destination itself is on the link
     port: str
     weight: int = 1
 
@@ -62,13 +63,13 @@ def parse_route(line: str, bits: int = 32) -> Route:
 
 
 def parse_routes(text: str, bits: int = 32) -> list[Route]:
-    """Of addresses of so many bits."""
+    """Parses routes for addresses of `bits` bits."""
     lines = (line.split("#")[0].strip() for line in text.splitlines())
     return [parse_route(line, bits) for line in lines if line]
 
 
 def parse_neighbours(text: str) -> dict[tuple[str, int], bytes]:
-    """(port, address) -> MAC address."""
+    """Returns a map of (port, address) to MAC addresses."""
     neighbours = {}
     for line in text.splitlines():
         words = line.split("#")[0].split()
@@ -79,7 +80,8 @@ def parse_neighbours(text: str) -> dict[tuple[str, int], bytes]:
 
 
 class LongestPrefixMatch:
-    """Of several routes for a prefix the one with the lowest metric counts. Addresses have so many bits."""
+    """Finds the longest prefix. Among several routes of a prefix the lowest metric decides. Addresses have `bits`
+    bits."""
 
     def __init__(self, routes: Iterable[Route], bits: int = 32) -> None:
         self._by_length: list[dict[int, Route]] = [{} for _ in range(bits + 1)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes come from an FPM client, in pieces of any size: the pieces make no difference, a frame is taken whole or
-// not at all, and what a subscriber is told stays consistent.
+// Feeds arbitrary bytes of an FPM client in pieces of any size. The sizes of the pieces make no difference, a frame is
+// applied completely or not at all, and the reports to a subscriber stay consistent.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -68,7 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     }
   }
-  // Another client comes, and tells nothing.
+  // A second client connects and reports nothing.
   {
     netlink::Subscription::Batch batch(subscription);
     batch.begin_sync(netlink::RouteSource::fpm);

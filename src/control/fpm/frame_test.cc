@@ -19,7 +19,7 @@ std::string frame_of(const std::string& payload) {
   return std::string{'\1', '\1', static_cast<char>(length >> 8), static_cast<char>(length)} + payload;
 }
 
-/// Gives the reader the text in pieces of at most so many bytes; what the frames hold.
+/// Feeds the text to the reader in pieces of at most `most` bytes. Returns the contents of the frames.
 std::vector<std::string> read_in_pieces(FrameReader& reader, std::string_view text, std::size_t most) {
   std::vector<std::string> frames;
   while (!text.empty()) {

@@ -23,7 +23,7 @@ void watch(const FileDescriptor& poll, const FileDescriptor& what) {
   throw std::system_error(errno, std::generic_category(), "fpm: epoll");
 }
 
-/// A client on a machine that was switched off says nothing more, not even that it is gone.
+/// Enables keep-alive probes, so that a client on a machine that lost power is noticed.
 void keep_alive(const FileDescriptor& connection) {
   const auto set = [&](int level, int option, int value) {
     setsockopt(connection.get(), level, option, &value, sizeof value);
@@ -50,7 +50,7 @@ Endpoint Server::address() const {
 }
 
 void Server::receive(Client& client) {
-  // All of a client that is gone before the next one comes.
+  // Handles all data of a lost client before the next client.
   if (!read_all(client) || !may_accept()) return;
   for (std::size_t accepted = 0; accepted < kAcceptedAtOnce; ++accepted) {
     Endpoint from;
@@ -84,7 +84,7 @@ void Server::pause(int error) {
   heeds_listener_ = false;
 }
 
-/// Returns whether all was read that has come.
+/// Returns true if all received data was read.
 bool Server::read_all(Client& client) {
   for (std::size_t reads = 0; reads < kReadsAtOnce; ++reads) {
     if (!read(client)) return true;
@@ -92,7 +92,7 @@ bool Server::read_all(Client& client) {
   return false;
 }
 
-/// Returns whether there may be more.
+/// Returns true if more data may be available.
 bool Server::read(Client& client) {
   if (!connection_) return false;
   const auto room = reader_.room();
@@ -110,7 +110,7 @@ bool Server::read(Client& client) {
   return false;
 }
 
-/// Returns whether the client is still there.
+/// Returns true if the client is still connected.
 bool Server::take_frames(Client& client) {
   while (const auto frame = reader_.next()) {
     if (const std::string failure = client.frame(*frame); !failure.empty()) {
@@ -124,7 +124,7 @@ bool Server::take_frames(Client& client) {
 
 void Server::lose(std::string_view why, bool malformed, Client& client) {
   if (!connection_) return;
-  connection_ = FileDescriptor();  // which leaves the epoll set, too
+  connection_ = FileDescriptor();  // Closing also removes the descriptor from the epoll set.
   client.lost(why, malformed);
 }
 

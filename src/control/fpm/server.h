@@ -14,7 +14,7 @@
 
 namespace penumbra::control::fpm {
 
-/// What comes of a client.
+/// Receives the events of a client's connection.
 class Client {
  public:
   Client() = default;
@@ -22,30 +22,31 @@ class Client {
   Client& operator=(const Client&) = delete;
   virtual ~Client() = default;
 
-  /// One is there; all that comes before lost() is from it.
+  /// A client has connected. All events until lost() are from this client.
   virtual void connected(const std::string& address) = 0;
-  /// What a frame holds. Returns why that makes no sense; empty: it does. Else the client is given up.
+  /// Applies the content of a frame. Returns the reason if the content is invalid, upon which the client is
+  /// disconnected; else empty.
   virtual std::string frame(std::span<const std::byte> netlink) = 0;
   virtual void lost(std::string_view why, bool malformed) = 0;
-  /// Another one wants to be heard while one is there already.
+  /// A second client tried to connect.
   virtual void refused(const std::string& address) = 0;
 };
 
-/// Hears one FPM client at a time, by TCP. Nothing is ever sent. One thread.
+/// Serves one FPM client at a time, by TCP. The server never sends. One thread uses it.
 class Server {
  public:
-  /// Listens. Throws InputError as listen_at(), std::system_error.
+  /// Listens on `at`. Throws InputError like listen_at(), and std::system_error.
   explicit Server(const ListenAddress& at);
 
-  /// Readable when receive() has something to do, but for clients that could not be accepted: they are tried again by
-  /// a receive() after AcceptPause::kBreather.
+  /// Returns a descriptor that is readable when receive() has work. It does not signal clients whose accept failed; a
+  /// receive() after AcceptPause::kBreather retries them.
   int descriptor() const { return poll_.get(); }
-  /// Where it listens, by getsockname(): of use if that was port 0.
+  /// Returns the bound address (getsockname()), useful after listening on port 0.
   Endpoint address() const;
 
-  /// Takes over what has come in, a few megabytes at most, and does not wait.
+  /// Handles received data without waiting, a few megabytes at most.
   void receive(Client& client);
-  /// Gives the client up, if there is one. It may come again.
+  /// Disconnects the client, if there is one. It may connect again.
   void drop(std::string_view why, Client& client) { lose(why, false, client); }
 
  private:
@@ -58,7 +59,7 @@ class Server {
 
   FileDescriptor poll_, listening_, connection_;
   AcceptPause pause_;
-  bool heeds_listener_ = true;  ///< poll_ does
+  bool heeds_listener_ = true;  ///< poll_ watches listening_.
   FrameReader reader_;
 };
 

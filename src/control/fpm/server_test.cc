@@ -23,9 +23,9 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr int kPatience = 10'000;  // ms
+constexpr int kPatience = 10'000;  // Milliseconds.
 
-/// Port 0: any that is free.
+/// Returns an address with port 0, which means any free port.
 ListenAddress somewhere() {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -52,7 +52,7 @@ class Heard final : public Client {
   std::vector<std::string> log;
 };
 
-/// As long as it lives none can be opened.
+/// No descriptor can be opened during the lifetime of this object.
 class NoMoreDescriptors {
  public:
   NoMoreDescriptors() {
@@ -83,7 +83,7 @@ class ServerTest : public testing::Test {
   static std::string frame_of(const std::string& payload) {
     return std::string{'\1', '\1', '\0', static_cast<char>(payload.size() + 4)} + payload;
   }
-  /// Until so many things have happened.
+  /// Handles events until the log has `count` entries, and returns the log.
   const std::vector<std::string>& happened(std::size_t count) {
     while (heard_.log.size() < count) {
       pollfd ready{.fd = server_.descriptor(), .events = POLLIN, .revents = 0};
@@ -92,7 +92,7 @@ class ServerTest : public testing::Test {
     }
     return heard_.log;
   }
-  /// Whether the server has closed the other end.
+  /// Returns true if the server has closed the connection.
   static bool is_closed(const FileDescriptor& socket) {
     pollfd ready{.fd = socket.get(), .events = POLLIN, .revents = 0};
     char byte = 0;
@@ -119,7 +119,7 @@ TEST_F(ServerTest, RefusesASecondClientAndTakesOneAfterTheFirst) {
   const auto second = connect();
   EXPECT_THAT(happened(2), ElementsAre("connected", "refused"));
   EXPECT_TRUE(is_closed(second));
-  // What the first has sent before it went is heard, and the next one is there at once.
+  // All data that the first client sent is handled, and then the next client is accepted at once.
   send(first, frame_of("last"));
   first = FileDescriptor();
   const auto third = connect();

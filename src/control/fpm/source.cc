@@ -39,14 +39,14 @@ Source::Source(const Config& config, std::vector<netlink::Subscription*> subscri
 
 void Source::turn(const netlink::Links& links) {
   links_ = &links;
-  // What the host's interfaces stand for only the client can tell anew: it will come again, and tell everything.
+  // After a change of interfaces only the client can report the routes again. It reconnects and reports everything.
   const struct Close {
     Batches& batches;
     ~Close() { batches.clear(); }
   } close_at_end{batches_};
   if (interfaces_changed()) server_.drop("interfaces have changed, it is to tell everything again", *this);
   server_.receive(*this);
-  batches_.clear();  // tells those who listen, and lets go of the locks
+  batches_.clear();  // Reports to the listeners and releases the locks.
   withdraw(resync_.due(Clock::now(), stale()));
 }
 
@@ -74,7 +74,7 @@ void Source::withdraw(Resync::Due due) {
 
 void Source::connected(const std::string& address) {
   ports_.clear();
-  batches_.clear();  // the next-hop objects that were told last count
+  batches_.clear();  // Applies the last reports of next-hop objects before the synchronization.
   for (const auto& batch : batches()) batch->begin_sync(RouteSource::fpm);
   batches_.clear();
   resync_.connected(Clock::now(), stale());
@@ -122,7 +122,7 @@ void Source::refused(const std::string& address) {
     const std::lock_guard lock(status_mutex_);
     ++status_.refused;
   }
-  if (std::exchange(refusal_logged_, true)) return;  // it tries again every few seconds
+  if (std::exchange(refusal_logged_, true)) return;  // The refused client tries again every few seconds.
   log_(fmt::format("fpm: client {} is refused, another one is there", address));
 }
 
@@ -130,8 +130,8 @@ void Source::note(const netlink::HopMessage& hop) {
   ports_.try_emplace(hop.interface, port_of(links_->find(hop.interface)));
 }
 
-/// Whether an interface that the client named is another port's now, or stands for a port only now. One that is no more
-/// is the client's matter.
+/// Returns true if an interface that the client named now represents another port, or represents a port only now. The
+/// client itself handles interfaces that no longer exist.
 bool Source::interfaces_changed() const {
   return std::ranges::any_of(ports_, [this](const auto& known) {
     const netlink::Link* const link = links_->find(known.first);

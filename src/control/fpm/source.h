@@ -23,23 +23,23 @@
 
 namespace penumbra::control::fpm {
 
-/// A frame's messages, if all of it makes sense.
+/// Returns a frame's messages, or nothing if a message is malformed.
 std::optional<std::vector<netlink::Message>> read_frame(std::span<const std::byte> netlink);
 
-/// Puts what an FPM client tells into subscriptions, each frame as a whole. One thread, but for status().
+/// Applies the reports of an FPM client to subscriptions, each frame as a whole. One thread, except for status().
 class Source final : private Client {
  public:
   using Log = std::function<void(const std::string& line)>;
 
-  /// Listens. The subscriptions outlive it. Throws as Server.
+  /// Starts to listen. The subscriptions must outlive the source. Throws like Server.
   Source(const Config& config, std::vector<netlink::Subscription*> subscriptions, Log log);
 
-  /// Readable when turn() has something to do; it may have without, too.
+  /// Returns a descriptor that is readable when turn() has work. turn() may have other work as well.
   int descriptor() const { return server_.descriptor(); }
-  /// Takes over what has come in, and withdraws what has not been told again in time.
+  /// Handles received data and withdraws routes that were not reported again in time.
   void turn(const netlink::Links& links);
 
-  /// For `show`. Any thread.
+  /// Returns the status for `show`. Any thread may call it.
   FeedSource status() const;
 
  private:
@@ -60,12 +60,12 @@ class Source final : private Client {
   const std::string listen_;
   std::vector<netlink::Subscription*> subscriptions_;
   Log log_;
-  bool refusal_logged_ = false;  ///< while the present client is there
+  bool refusal_logged_ = false;  ///< For the current client.
   Server server_;
   Resync resync_;
-  const netlink::Links* links_ = nullptr;  ///< during a turn
-  Batches batches_;                        ///< of this turn; empty until there is something to do
-  /// What the client's interfaces stood for when it named them.
+  const netlink::Links* links_ = nullptr;  ///< Set during a turn.
+  Batches batches_;                        ///< The batches of this turn; empty until there is work.
+  /// The client's interfaces and their ports when the client named them.
   std::map<std::uint32_t, std::optional<std::uint16_t>> ports_;
   mutable std::mutex status_mutex_;
   FeedSource status_;

@@ -18,7 +18,7 @@
 namespace penumbra::control::netlink {
 namespace {
 
-/// The kernel's own numbers are below 4, those of routing daemons are their route protocols, below 200.
+/// The kernel's own numbers are below 4. Routing daemons use the numbers of their route protocols, below 200.
 constexpr std::uint8_t kOurProtocol = 0xD7;
 constexpr std::size_t kAnswerBytes = 128 << 10;
 constexpr timeval kAnswerTime{.tv_sec = 10, .tv_usec = 0};
@@ -39,7 +39,7 @@ std::uint8_t family_of(const HostAddress& address) {
   return std::holds_alternative<Ipv4Address>(address.address) ? AF_INET : AF_INET6;
 }
 
-/// The address in the kernel's order of bytes.
+/// Appends the address in network byte order.
 void put_address(nlmsghdr* header, std::uint16_t attribute, const HostAddress& address) {
   if (const auto* const four = std::get_if<Ipv4Address>(&address.address)) {
     mnl_attr_put_u32(header, attribute, __builtin_bswap32(four->value));
@@ -86,7 +86,7 @@ int AddressReconciler::descriptor() const {
 
 bool AddressReconciler::changed() {
   bool any = std::exchange(fresh_, false);
-  // What the events say does not matter, nor whether some were lost: everything is asked for.
+  // The content of the events and losses among them do not matter, because reconcile() asks for everything.
   while (mnl_socket_recvfrom(events_.get(), buffer_.data(), buffer_.size()) >= 0 || errno == ENOBUFS ||
          errno == ENOSPC) {
     any = true;
@@ -146,13 +146,13 @@ std::vector<AddressReconciler::Found> AddressReconciler::ask(unsigned interface)
         if (type == IFA_ADDRESS) address = address_in(attribute, fixed->ifa_family);
         if (type == IFA_PROTO) ours = mnl_attr_get_u8(attribute) == kOurProtocol;
       }
-      if (local) address = local;  // of a point-to-point link the other is the peer's
+      if (local) address = local;  // On a point-to-point link IFA_ADDRESS is the peer's address.
       if (address) all.push_back({{*address, fixed->ifa_prefixlen}, ours});
     }
   }
 }
 
-/// Adds or removes an address. The error `permitted` is none.
+/// Adds or removes an address. The error code `permitted` counts as success.
 void AddressReconciler::change(std::uint16_t type, unsigned interface, const HostAddress& address, int permitted) {
   alignas(NLMSG_ALIGNTO) std::array<std::byte, NLMSG_HDRLEN + 128> request{};
   nlmsghdr* const header = mnl_nlmsg_put_header(request.data());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The addresses that an interface of the host is given by this program, by rtnetlink.
+// Gives addresses to interfaces of the host by rtnetlink.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +13,34 @@
 
 namespace penumbra::control::netlink {
 
-/// An address with the length of its network's prefix.
+/// Holds an address with the prefix length of its network.
 struct HostAddress {
   std::variant<Ipv4Address, Ipv6Address> address;
   std::uint8_t length = 0;
   bool operator==(const HostAddress&) const = default;
 };
 
-/// "192.0.2.1/24".
+/// Returns the form "192.0.2.1/24".
 std::string to_string(const HostAddress& address);
 
-/// The addresses of a port, as an interface of the host may have them.
+/// Returns the addresses of a port in the form for an interface of the host.
 std::vector<HostAddress> host_addresses(const PortInfo& port);
 
-/// Gives interfaces their addresses and finds out when something changes there. Used by one thread at a time. What it
-/// adds is marked as this program's (IFA_PROTO, Linux 5.18), so that a later run knows what it may remove.
+/// Assigns addresses to interfaces and detects changes of addresses. One thread at a time may use it. Added addresses
+/// carry this program's mark (IFA_PROTO, Linux 5.18), so that a later run knows which addresses it may remove.
 class AddressReconciler {
  public:
-  /// Throws std::system_error.
+  /// Opens the sockets. Throws std::system_error.
   AddressReconciler();
 
-  /// Readable when addresses may have changed.
+  /// Returns a descriptor that is readable when addresses may have changed.
   int descriptor() const;
-  /// Whether any address or link of the host may have changed since this last said so; at first it says so.
+  /// Returns true if any address or link of the host may have changed since the last call, and at the first call.
   bool changed();
 
-  /// Lets the interface have all addresses of `wanted`, and none else of those that this program gave it, in this run
-  /// or an earlier one. `given` are those of this run, which this updates. What somebody else added stays. Throws
-  /// std::system_error, with the address, if the kernel refuses.
+  /// Assigns all addresses of `wanted` to the interface, and removes others that this program added in this run or an
+  /// earlier one. `given` are the addresses of this run; the call updates them. Addresses from elsewhere stay. Throws
+  /// std::system_error with the address if the kernel refuses.
   void reconcile(const std::string& interface, const std::vector<HostAddress>& wanted, std::vector<HostAddress>& given);
 
  private:

@@ -25,7 +25,7 @@ HostAddress four(std::uint32_t value, std::uint8_t length) {
 const HostAddress kA = four(0x0A000001, 24), kB = four(0x0A000101, 30);
 const HostAddress kSix{Ipv6Address{0xFD00'0000'0000'0000, 1}, 64};
 
-/// What `ip address show` prints of the interface.
+/// Returns the output of `ip address show` for the interface.
 std::string shown() {
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen("ip address show dev held", "r"), &pclose);
   std::string text;
@@ -35,8 +35,8 @@ std::string shown() {
   return text;
 }
 
-/// Runs the test on a thread with a network namespace of its own, so that this process stays where it is. Returns why
-/// that cannot be.
+/// Runs the test on a thread in its own network namespace, so that this process stays in its own. Returns the reason if
+/// that is impossible.
 template <class Test>
 std::string in_a_namespace(const Test& test) {
   std::string why_not;

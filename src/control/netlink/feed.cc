@@ -84,7 +84,7 @@ void NetlinkFeed::set_twins(std::vector<std::string> twins) {
 }
 
 void NetlinkFeed::stop() {
-  std::unique_ptr<Follower> ending;  // ends without the lock, when this returns
+  std::unique_ptr<Follower> ending;  // Its destructor runs at the end of this function, without the lock.
   const std::lock_guard lock(mutex_);
   ending.swap(follower_);
 }

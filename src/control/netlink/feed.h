@@ -15,27 +15,27 @@ namespace penumbra::control::netlink {
 class Follower;
 class Subscription;
 
-/// The routes of this network namespace's kernel, in any of its tables, and those that an FPM client tells.
+/// Provides the routes of this network namespace's kernel, in any of its tables, and those of an FPM client.
 class NetlinkFeed final : public RouteFeed {
  public:
   using Log = std::function<void(const std::string& line)>;
 
-  /// `twins`: the names of the host's interfaces that stand for the ports, by port; empty for a port without one. `log`
-  /// is told of FPM clients that come and go, and what Follower tells.
+  /// `twins` are the names of the host interfaces that represent the ports, by port; empty for a port without one.
+  /// `log` gets messages about FPM clients and the messages of Follower.
   NetlinkFeed(std::vector<std::string> twins, fpm::Config fpm, Log log);
-  /// No subscription may be left.
+  /// All subscriptions must have ended.
   ~NetlinkFeed() override;
 
   void check_source(const std::string& name) const override;
   void check_table(const std::string& text) const override;
   std::unique_ptr<RouteSubscription> subscribe(const FeedRequest& request, RouteListener& listener) override;
 
-  /// Tells all subscribers all there is, then follows on a thread of its own. Does nothing without subscribers. Throws
-  /// std::system_error, InputError if FPM clients cannot be listened for.
+  /// Reports everything to all subscribers, then follows changes on its own thread. Does nothing without subscribers.
+  /// Throws std::system_error, or InputError if it cannot listen for FPM clients.
   void start();
-  /// Other interfaces stand for the ports, by port. Everything is told again soon. Any thread.
+  /// Replaces the names of the twins, by port. Soon afterwards everything is reported again. Any thread may call it.
   void set_twins(std::vector<std::string> twins);
-  /// No listener is called any more.
+  /// Stops following. No listener is called afterwards.
   void stop();
 
  private:
@@ -45,7 +45,7 @@ class NetlinkFeed final : public RouteFeed {
   fpm::Config fpm_;
   Log log_;
   std::vector<Subscription*> subscriptions_;
-  mutable std::mutex mutex_;  ///< of follower_, that those who ask find it or not
+  mutable std::mutex mutex_;  ///< Guards follower_.
   std::unique_ptr<Follower> follower_;
 };
 

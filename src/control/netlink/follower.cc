@@ -22,13 +22,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kDebounce = 50ms;        // from the first sign that something was missed
-constexpr auto kProbeInterval = 100ms;  // at which kProbesAtOnce neighbours are asked about
+constexpr auto kDebounce = 50ms;        // Delay from the first sign of a missed message.
+constexpr auto kProbeInterval = 100ms;  // Interval of probing kProbesAtOnce neighbours.
 constexpr int kProbesAtOnce = 10;
-constexpr std::size_t kBatchDatagrams = 4096;  // after which those who ask get their turn
+constexpr std::size_t kBatchDatagrams = 4096;  // Limit of a batch, so that threads that ask for data get the lock.
 constexpr int kFirstAttempts = 20;
 constexpr auto kAfterFailure = 200ms;
-constexpr auto kReportInterval = 1s;  // of lost neighbours, at least
+constexpr auto kReportInterval = 1s;  // Minimum interval between reports of lost neighbours.
 
 }  // namespace
 
@@ -43,7 +43,7 @@ Follower::Follower(std::vector<std::string> twins, std::vector<Subscription*> su
       fpm_(std::move(fpm)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!wake_) throw std::system_error(errno, std::generic_category(), "eventfd");
-  // Where nothing stands still for long, what was seen of it is good enough to begin with.
+  // On a host that changes constantly, a snapshot that is not quite consistent is good enough to begin with.
   for (int attempt = 0; attempt == 0 || (next_synchronization_ && attempt < kFirstAttempts); ++attempt) synchronize();
   thread_ = std::thread([this] { run(); });
 }
@@ -95,7 +95,7 @@ void Follower::run() {
       set_problem(error.what());
     }
     if (stop_) return;
-    // Begin anew with other sockets, until it works.
+    // Retry with new sockets until it works.
     try {
       std::this_thread::sleep_for(kAfterFailure);
       events_ = std::make_unique<EventSocket>();
@@ -116,7 +116,7 @@ void Follower::set_problem(const std::string& problem) {
   problem_ = problem;
 }
 
-/// Until stop_ is set.
+/// Handles events until stop_ is set.
 void Follower::follow() {
   const FileDescriptor epoll(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) throw std::system_error(errno, std::generic_category(), "epoll");
@@ -141,7 +141,7 @@ void Follower::follow() {
     if (next_synchronization_ && Clock::now() >= *next_synchronization_) synchronize();
     probe();
     report_lost_neighbours();
-    // After the kernel's word: what an interface stands for is known before a route leads over it.
+    // The FPM source runs after the kernel's events, so that an interface's port is known before a route uses it.
     if (fpm_ != nullptr) fpm_->turn(links_);
   }
 }
@@ -158,7 +158,7 @@ void Follower::tell(const std::function<void(RouteListener&)>& word) {
   for (auto* const subscription : subscriptions_) word(subscription->listener());
 }
 
-/// Takes over what has come in. Returns whether there may be more.
+/// Handles the received messages. Returns true if there may be more.
 bool Follower::receive() {
   Batches batches;
   for (std::size_t datagrams = 0; datagrams < kBatchDatagrams; ++datagrams) {
@@ -186,7 +186,7 @@ void Follower::apply(const Message& message, Batches& batches) {
     }
     if (links_.update(*link)) ask_for_everything(kDebounce);
   } else if (const auto* const address = std::get_if<AddressMessage>(&message.content)) {
-    // With an address go, unheard, the IPv4 routes that prefer it as source.
+    // The kernel removes IPv4 routes that prefer the address as their source without reporting the removals.
     if (address->removed) ask_for_everything(kDebounce);
   } else if (const auto* const neighbour = std::get_if<NeighbourMessage>(&message.content)) {
     neighbours_.apply(*neighbour, links_, [this](const auto& word) { tell(word); });
@@ -199,14 +199,15 @@ void Follower::apply(const Message& message, Batches& batches) {
   }
 }
 
-/// Not sooner than the last one took: an interface that flaps must not keep us at it.
+/// Schedules a synchronization, no sooner after the last one than the last one took. Thus a flapping interface does not
+/// occupy the thread.
 void Follower::ask_for_everything(Clock::duration delay) {
   if (next_synchronization_) return;
   next_synchronization_ = std::max(Clock::now() + delay, last_synchronization_ + longest_synchronization_);
 }
 
 void Follower::synchronize() {
-  // What changed before is heard before: else an older word would count for more than what is told now.
+  // Handles earlier events first. Otherwise an old event would override the newer dump.
   while (receive() && !stop_) continue;
   const auto begun = Clock::now();
   next_synchronization_.reset();
@@ -219,7 +220,7 @@ void Follower::synchronize() {
   set_problem("");
 }
 
-/// Returns whether nothing can have been missed.
+/// Synchronizes everything. Returns true if nothing can have been missed.
 bool Follower::tell_everything(Batches& batches) {
   bool complete = false;
   const auto end_sync = [&] {
@@ -236,7 +237,7 @@ bool Follower::tell_everything(Batches& batches) {
   return complete;
 }
 
-/// Returns whether it was all of one moment.
+/// Dumps everything. Returns true if the dumps are consistent.
 bool Follower::dump_everything(Batches& batches) {
   links_.begin_sync();
   bool complete = dumps_->dump(RTM_GETLINK, AF_UNSPEC, [this](const Message& message) {
@@ -256,7 +257,7 @@ bool Follower::dump_everything(Batches& batches) {
   return complete;
 }
 
-/// At most a few lines a second: a twin that goes takes all its neighbours along.
+/// Reports lost neighbours, at most a few lines a second: a vanished twin loses all its neighbours at once.
 void Follower::report_lost_neighbours() {
   if (!log_ || Clock::now() < next_report_) return;
   const auto [lost, count] = neighbours_.take_lost();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Follows the kernel: tells subscriptions of everything once, then of changes as they come. Whenever it may have missed
-// something it asks for everything again, and what is not there any more is withdrawn only then.
+// Follows the kernel: reports everything to subscriptions once, then changes as they happen. After a possible loss of
+// messages the follower asks for everything again, and withdraws vanished routes only then.
 #pragma once
 
 #include <atomic>
@@ -31,20 +31,20 @@ class Follower {
  public:
   using Log = std::function<void(const std::string& line)>;
 
-  /// Tells all there is before it returns, then goes on on a thread of its own, on which an FPM client is heard, too,
-  /// if `fpm` is not null. `twins` as Links'. `log`, if any, is told of neighbours that are lost and of times when the
-  /// kernel cannot be followed. The subscriptions outlive it. Throws std::system_error.
+  /// Reports everything before it returns, then continues on its own thread. That thread also serves an FPM client, if
+  /// `fpm` is not null. `twins` are those of Links. `log`, if any, gets messages about lost neighbours and about
+  /// failures to follow the kernel. The subscriptions must outlive the follower. Throws std::system_error.
   Follower(std::vector<std::string> twins, std::vector<Subscription*> subscriptions, std::unique_ptr<fpm::Source> fpm,
            Log log = {});
   ~Follower();
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
-  /// Other interfaces stand for the ports: soon everything is told again. Any thread.
+  /// Replaces the names of the twins. Soon afterwards everything is reported again. Any thread may call it.
   void set_twins(std::vector<std::string> twins);
-  /// Any thread.
+  /// Returns the neighbours. Any thread may call it.
   std::vector<FeedNeighbour> neighbours() const { return neighbours_.list(); }
-  /// The kernel, then the FPM client if one is heard.
+  /// Returns the status of the kernel, then that of the FPM source if there is one.
   std::vector<FeedSource> sources() const;
 
  private:
@@ -66,7 +66,7 @@ class Follower {
   Batches open_batches();
   void tell(const std::function<void(RouteListener&)>& word);
 
-  std::vector<std::string> twins_;  ///< by port
+  std::vector<std::string> twins_;  ///< By port.
   Log log_;
   std::vector<Subscription*> subscriptions_;
   Links links_;
@@ -78,12 +78,12 @@ class Follower {
   Clock::time_point last_synchronization_;
   Clock::duration longest_synchronization_{0};
   Clock::time_point next_probe_;
-  Clock::time_point next_report_;  ///< of lost neighbours
+  Clock::time_point next_report_;  ///< Next time to report lost neighbours.
   std::atomic<std::uint64_t> overflows_{0};
   std::atomic<bool> stop_{false};
-  FileDescriptor wake_;  ///< an eventfd: stop_ or new_twins_ has been set
+  FileDescriptor wake_;  ///< An eventfd that signals stop_ or new_twins_.
   std::mutex twins_mutex_;
-  std::optional<std::vector<std::string>> new_twins_;  ///< that the thread has not taken over yet
+  std::optional<std::vector<std::string>> new_twins_;  ///< Names that the thread has not taken yet.
   mutable std::mutex problem_mutex_;
   std::string problem_;
   std::thread thread_;

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "control/fpm/source.h"  // a Follower may own one
+#include "control/fpm/source.h"  // Needed for the destructor of Follower.
 #include "control/netlink/testing.h"
 
 namespace penumbra::control::netlink {
@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 constexpr auto kPatience = 30s;
 constexpr int kFailures = 3;
 
-/// Takes none of its first neighbours.
+/// Throws for its first neighbours.
 class Failing final : public SilentListener {
  public:
   void set_neighbour(std::uint16_t /*port*/, Ipv4Address /*address*/, MacAddress /*mac*/) override {
@@ -31,14 +31,14 @@ class Failing final : public SilentListener {
   std::atomic<int> asked{0};
 };
 
-/// Moves this process into a network namespace of its own. Returns why that cannot be.
+/// Moves this process into its own network namespace. Returns the reason if that is impossible.
 std::string enter_namespace() {
   if (unshare(CLONE_NEWNET) != 0) return "needs network namespaces";
   const char* const twin = "ip link add twin type veth peer name other 2>/dev/null && ip link set twin up";
   return std::system(twin) == 0 ? "" : "needs iproute2 and veth";
 }
 
-/// It fails when it hears of a neighbour, again when it then asks for all, and once more.
+/// The listener fails at the first event, again at the synchronization that follows, and once more.
 TEST(Follower, BeginsAnewUntilItWorks) {
   if (const std::string why_not = enter_namespace(); !why_not.empty()) GTEST_SKIP() << why_not;
   Failing listener;

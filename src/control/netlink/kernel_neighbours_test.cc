@@ -11,7 +11,7 @@
 namespace penumbra::control::netlink {
 namespace {
 
-/// What can be sent to.
+/// Keeps the neighbours that the listener reports as reachable.
 class Adjacent final : public SilentListener {
  public:
   using Address = KernelNeighbours::Address;
@@ -38,7 +38,7 @@ TEST_P(KernelNeighboursTest, OneOnAnInterfaceThatWasMadeAnewStays) {
       neighbours.apply({.interface = index, .address = address, .mac = mac, .state = NUD_REACHABLE}, links, tell);
     };
     told(old_index, {0xA});
-    links.begin_sync();  // nobody has said that it is gone
+    links.begin_sync();  // No message reports that the old interface is gone.
     neighbours.begin_sync();
     told(new_index, {0xB});
     links.end_sync(true);
@@ -82,7 +82,7 @@ TEST_P(KernelNeighboursTest, OneThatIsLostIsReportedOnce) {
     neighbours.apply(message, links, tell);
   };
   told(NUD_INCOMPLETE);
-  told(NUD_FAILED);  // was never there
+  told(NUD_FAILED);  // The neighbour was never reachable.
   EXPECT_EQ(neighbours.take_lost().second, 0U);
   told(NUD_REACHABLE);
   told(NUD_FAILED);

@@ -11,7 +11,7 @@ void Links::set_twins(std::vector<std::string> twins) {
   for (auto& [index, link] : by_index_) link.port = port_of(link.name);
 }
 
-/// The port that the interface of that name stands for.
+/// Returns the port that the interface called `name` represents, or nothing.
 std::optional<std::uint16_t> Links::port_of(const std::string& name) const {
   const auto twin = std::ranges::find(twins_, name);
   if (name.empty() || twin == twins_.end()) return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host's interfaces, and which of them stand for a port.
+// Tracks the host's interfaces and the ports that they represent.
 #pragma once
 
 #include <cstdint>
@@ -17,29 +17,30 @@ struct Link {
   std::string name;
   bool up = false, carrier = false;
   std::optional<std::uint32_t> vrf_table;
-  std::optional<std::uint16_t> port;  ///< whose twin it is
-  bool told_again = true;             ///< since begin_sync()
+  std::optional<std::uint16_t> port;  ///< The port whose twin the interface is.
+  bool told_again = true;             ///< Since begin_sync().
 };
 
 class Links {
  public:
-  /// `twins`: the names of the interfaces that stand for the ports, by port; empty for a port without one.
+  /// `twins` are the names of the interfaces that represent the ports, by port; empty for a port without one.
   explicit Links(std::vector<std::string> twins) : twins_(std::move(twins)) {}
 
-  /// Other interfaces stand for the ports.
+  /// Replaces the names of the interfaces that represent the ports.
   void set_twins(std::vector<std::string> twins);
 
-  /// Takes a message over. Returns whether routes may have changed of which the kernel says nothing, or lead elsewhere
-  /// now: an interface went down or away (with it go IPv4 routes and next hops), or up (next hops come again), its
-  /// carrier went (with it go next-hop objects) or came, it has another name, a VRF has another table.
+  /// Applies a message. Returns true if routes may have changed without a report by the kernel, or may lead elsewhere.
+  /// That is so if an interface is removed or goes down (IPv4 routes and next hops are lost) or up (next hops return).
+  /// It is also so if the carrier changes (next-hop objects are lost), the name changes, or the table of a VRF changes.
   bool update(const LinkMessage& message);
-  /// What is updated between the two is all there is; only if it is `complete`, the others are forgotten.
+  /// begin_sync() and end_sync() enclose a dump of all interfaces. If the dump is `complete`, end_sync() forgets the
+  /// other interfaces.
   void begin_sync();
   void end_sync(bool complete);
 
-  /// The interface of that number, or null.
+  /// Returns the interface with index `index`, or null.
   const Link* find(std::uint32_t index) const;
-  /// The table of the VRF of that name.
+  /// Returns the routing table of the VRF called `name`, or nothing.
   std::optional<std::uint32_t> vrf_table(const std::string& name) const;
 
  private:

@@ -16,7 +16,7 @@
 namespace penumbra::control::netlink {
 namespace {
 
-/// Whether all that was read of a message made sense: a route of which a part does not is not to become another route.
+/// Records errors while a message is parsed. A route with an invalid part must not become another route.
 class Sense {
  public:
   void require(bool holds) { made_ = made_ && holds; }
@@ -26,8 +26,8 @@ class Sense {
   bool made_ = true;
 };
 
-/// The attributes of one message or nest, by type. Of several of one type the last counts, unknown ones are passed
-/// over. One that is longer than what is left makes no sense, nor does a number of fewer bytes than it should have.
+/// Holds the attributes of a message or nest, by type. Of duplicates the last one counts; unknown types are skipped. An
+/// attribute longer than its message is invalid, and so is a number with too few bytes.
 template <std::size_t kTypes>
 class Attributes {
  public:
@@ -39,10 +39,10 @@ class Attributes {
       const std::uint16_t type = mnl_attr_get_type(attribute);
       if (type < kTypes) by_type_[type] = attribute;
     }
-    sense.require(left() < MNL_ALIGNTO);  // padding
+    sense.require(left() < MNL_ALIGNTO);  // Padding.
   }
 
-  /// The attribute's bytes; empty if there is none.
+  /// Returns the attribute's bytes; empty if there is none.
   std::span<const std::uint8_t> bytes(std::uint16_t type) const {
     const nlattr* const attribute = by_type_[type];
     if (attribute == nullptr) return {};
@@ -66,14 +66,15 @@ class Attributes {
   Sense& sense_;
 };
 
-/// A message's fixed part, or null if it is cut off.
+/// Returns a message's fixed part, or null if it is truncated.
 template <class Fixed>
 const Fixed* fixed_part(const nlmsghdr* header) {
   if (mnl_nlmsg_get_payload_len(header) < sizeof(Fixed)) return nullptr;
   return static_cast<const Fixed*>(mnl_nlmsg_get_payload(header));
 }
 
-/// What follows it. To the message's end, not to where padding would end, which the buffer may not reach.
+/// Returns the bytes after the fixed part, to the message's end. Padding is excluded, because the buffer may not
+/// contain it.
 template <class Fixed>
 std::span<const std::uint8_t> behind(const Fixed* fixed, const nlmsghdr* header) {
   static_assert(sizeof(Fixed) % MNL_ALIGNTO == 0);
@@ -93,7 +94,7 @@ FeedHop::Gateway to_gateway(unsigned family, std::span<const std::uint8_t> bytes
   return std::visit([](auto known) -> FeedHop::Gateway { return known; }, *address);
 }
 
-/// What both a route and each of its several next hops may have.
+/// Parses the attributes that both a route and a hop of a multipath route may have.
 HopMessage to_hop(const Attributes<RTA_MAX + 1>& attributes, unsigned family, std::uint32_t interface, unsigned flags) {
   HopMessage hop;
   hop.interface = interface;
@@ -123,12 +124,14 @@ std::vector<HopMessage> to_hops(std::span<const std::uint8_t> bytes, unsigned fa
   return hops;
 }
 
-constexpr unsigned kLowerUp = 1U << 16;  // IFF_LOWER_UP of <linux/if.h>, which <net/if.h> has not and excludes
+// IFF_LOWER_UP of <linux/if.h>. <net/if.h> does not define it and conflicts with that header.
+constexpr unsigned kLowerUp = 1U << 16;
 
 Content read_link(const nlmsghdr* header) {
   const auto* const fixed = fixed_part<ifinfomsg>(header);
-  if (fixed == nullptr || fixed->ifi_family != AF_UNSPEC) return {};  // a bridge tells of its ports, too
-  Sense sense;  // little of it is read, and that much is right or missing
+  // Bridges report their ports with another family.
+  if (fixed == nullptr || fixed->ifi_family != AF_UNSPEC) return {};
+  Sense sense;  // The result is ignored: the few attributes that are read are either valid or absent.
   const Attributes<IFLA_MAX + 1> attributes(behind(fixed, header), sense);
   LinkMessage link;
   link.removed = header->nlmsg_type == RTM_DELLINK;
@@ -162,7 +165,7 @@ Content read_neighbour(const nlmsghdr* header) {
   return neighbour;
 }
 
-/// Nothing for a prefix that cannot be.
+/// Returns nothing for an invalid prefix.
 std::optional<std::variant<Ipv4Prefix, Ipv6Prefix>> to_prefix(unsigned family, unsigned length,
                                                               std::span<const std::uint8_t> bytes) {
   if (length > (family == AF_INET ? 32 : 128)) return std::nullopt;
@@ -223,7 +226,7 @@ Content read_object(const nlmsghdr* header) {
   const auto members = attributes.bytes(NHA_GROUP);
   sense.require(members.size() % sizeof(nexthop_grp) == 0);
   for (std::size_t at = 0; at + sizeof(nexthop_grp) <= members.size(); at += sizeof(nexthop_grp)) {
-    // Kernels from 6.12 on give a weight's upper byte in what was reserved before.
+    // Linux 6.12 and later keep the upper byte of the weight in a formerly reserved field.
     const std::uint32_t weight = (members[at + 4] | std::uint32_t{members[at + 5]} << 8) + 1;
     object.group.push_back({.id = load<std::uint32_t>(&members[at]), .weight = weight});
   }
@@ -242,7 +245,8 @@ Content read_object(const nlmsghdr* header) {
 Content read_end(const nlmsghdr* header) {
   const auto* const payload = static_cast<const std::uint8_t*>(mnl_nlmsg_get_payload(header));
   if (mnl_nlmsg_get_payload_len(header) < sizeof(int)) return EndMessage{};
-  return EndMessage{static_cast<int>(0U - load<std::uint32_t>(payload))};  // an error may be any number
+  // Unsigned arithmetic: the error may be any number.
+  return EndMessage{static_cast<int>(0U - load<std::uint32_t>(payload))};
 }
 
 Content read(const nlmsghdr* header) {
@@ -275,7 +279,7 @@ Content read(const nlmsghdr* header) {
 std::optional<Message> MessageReader::next() {
   const auto* const header = reinterpret_cast<const nlmsghdr*>(rest_.data());
   if (rest_.empty()) return std::nullopt;
-  // Not mnl_nlmsg_ok(), which takes a length of 4 GiB for a negative one.
+  // mnl_nlmsg_ok() would take a length of 4 GiB as negative.
   if (rest_.size() < sizeof *header || header->nlmsg_len < sizeof *header || header->nlmsg_len > rest_.size()) {
     malformed_ = true;
     return std::nullopt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What rtnetlink says (RFC 3549, rtnetlink(7)), as structs: a pure function over bytes, from a socket or from any other
-// transport.
+// Parses rtnetlink messages (RFC 3549, rtnetlink(7)) into structs. The parser is a pure function of bytes, from a
+// socket or from another transport.
 #pragma once
 
 #include <cstddef>
@@ -17,54 +17,56 @@
 
 namespace penumbra::control::netlink {
 
-/// RTM_NEWLINK, RTM_DELLINK.
+/// Represents RTM_NEWLINK and RTM_DELLINK.
 struct LinkMessage {
   bool removed = false;
   std::uint32_t index = 0;
   std::string name;
-  bool up = false;                         ///< IFF_UP: switched on by whoever administers the host
-  bool carrier = false;                    ///< IFF_RUNNING or IFF_LOWER_UP: next-hop objects live as long as that
-  std::optional<std::uint32_t> vrf_table;  ///< of an interface that stands for a VRF
+  bool up = false;  ///< IFF_UP: administratively up.
+  /// IFF_RUNNING or IFF_LOWER_UP. The kernel removes next-hop objects when the carrier is lost.
+  bool carrier = false;
+  std::optional<std::uint32_t> vrf_table;  ///< For a VRF interface.
 };
 
-/// RTM_NEWADDR, RTM_DELADDR: only that there was one; what addresses mean for forwarding, routes say.
+/// Represents RTM_NEWADDR and RTM_DELADDR. The address itself is omitted, because routes carry its effect on
+/// forwarding.
 struct AddressMessage {
   bool removed = false;
 };
 
-/// RTM_NEWNEIGH, RTM_DELNEIGH, but for a bridge's and proxies.
+/// Represents RTM_NEWNEIGH and RTM_DELNEIGH, except for bridges and proxies.
 struct NeighbourMessage {
   bool removed = false;
   std::uint32_t interface = 0;
   std::variant<Ipv4Address, Ipv6Address> address;
   std::optional<MacAddress> mac;
-  std::uint16_t state = 0;  ///< NUD_REACHABLE and the like
+  std::uint16_t state = 0;  ///< NUD_REACHABLE, for example.
 };
 
-/// A next hop of a route or an object.
+/// Describes a next hop of a route or an object.
 struct HopMessage {
-  std::uint32_t interface = 0;  ///< 0: none is named
+  std::uint32_t interface = 0;  ///< 0: unspecified.
   FeedHop::Gateway gateway;
   std::uint32_t weight = 1;
-  bool dead = false;          ///< its interface is down
-  bool encapsulated = false;  ///< MPLS, SRv6 and the like
+  bool dead = false;          ///< Its interface is down.
+  bool encapsulated = false;  ///< The hop encapsulates packets (MPLS, SRv6 and so on).
 };
 
-/// RTM_NEWROUTE, RTM_DELROUTE of IPv4 and IPv6.
+/// Represents RTM_NEWROUTE and RTM_DELROUTE of IPv4 and IPv6.
 struct RouteMessage {
   bool removed = false;
   std::variant<Ipv4Prefix, Ipv6Prefix> prefix;
   std::uint32_t table = 0;
-  std::uint8_t type = 0;      ///< RTN_UNICAST and the like
-  std::uint8_t protocol = 0;  ///< RTPROT_KERNEL and the like
+  std::uint8_t type = 0;      ///< RTN_UNICAST, for example.
+  std::uint8_t protocol = 0;  ///< RTPROT_KERNEL, for example.
   std::uint8_t tos = 0;
-  bool cloned = false;  ///< a cache entry
+  bool cloned = false;  ///< A cache entry.
   std::uint32_t metric = 0;
-  std::optional<std::uint32_t> object;  ///< the next-hop object that it goes by
+  std::optional<std::uint32_t> object;  ///< Id of the route's next-hop object.
   std::vector<HopMessage> hops;
 };
 
-/// RTM_NEWNEXTHOP, RTM_DELNEXTHOP.
+/// Represents RTM_NEWNEXTHOP and RTM_DELNEXTHOP.
 struct ObjectMessage {
   struct Member {
     std::uint32_t id = 0;
@@ -77,32 +79,32 @@ struct ObjectMessage {
   std::vector<Member> group;
 };
 
-/// NLMSG_DONE, and NLMSG_ERROR with an errno, 0 for an acknowledgement.
+/// Represents NLMSG_DONE, and NLMSG_ERROR with an errno, 0 for an acknowledgement.
 struct EndMessage {
   int error = 0;
 };
 
-/// A route or next-hop object that cannot be: cut off, or without what makes it one.
+/// Represents an invalid route or next-hop object: truncated, or without a mandatory part.
 struct MalformedMessage {};
 
-using Content = std::variant<std::monostate,  // a message of another type
+using Content = std::variant<std::monostate,  // A message of another type.
                              LinkMessage, AddressMessage, NeighbourMessage, RouteMessage, ObjectMessage, EndMessage,
                              MalformedMessage>;
 
 struct Message {
-  std::uint16_t flags = 0;  ///< NLM_F_REPLACE and the like
+  std::uint16_t flags = 0;  ///< NLM_F_REPLACE, for example.
   std::uint32_t sequence = 0;
   Content content;
 };
 
-/// Takes messages off the front of a buffer that is aligned to 4 bytes.
+/// Reads messages from a buffer that is aligned to 4 bytes.
 class MessageReader {
  public:
   explicit MessageReader(std::span<const std::byte> bytes) : rest_(bytes) {}
 
-  /// The next message; nothing at the end, or where the bytes make no sense any more.
+  /// Returns the next message, or nothing at the end or at invalid bytes.
   std::optional<Message> next();
-  /// Whether what was read made sense up to the end.
+  /// Returns true if the buffer was valid up to its end.
   bool whole() const { return rest_.empty() && !malformed_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes are read as messages and believed: what a subscriber is told stays consistent.
+// Arbitrary bytes are parsed as messages and applied. The reports to a subscriber stay consistent.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

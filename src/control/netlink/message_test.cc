@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The messages in message_corpus are a kernel's (6.18), recorded in a namespace while `ip` did what each test says.
+// The messages in message_corpus were recorded from Linux 6.18, in a namespace in which `ip` ran the commands of each
+// test.
 #include "control/netlink/message.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +39,7 @@ std::string to_text(const FeedHop::Gateway& gateway) {
   return "link";
 }
 
-/// In the words of `ip monitor`, shortened; interfaces by number.
+/// Prints a message in a short form of `ip monitor`'s words. Interfaces are numbers.
 struct ToText {
   std::string operator()(std::monostate /*other*/) const { return "other"; }
   std::string operator()(MalformedMessage /*malformed*/) const { return "malformed"; }
@@ -140,8 +141,8 @@ TEST(NetlinkMessage, WholeTables) {
   EXPECT_GT(texts("dump_routes_ipv6").size(), 3U);
 }
 
-/// Whatever is cut off or altered: no byte beyond the buffer is read (under a sanitizer), no prefix is longer than it
-/// can be or has bits past its length.
+/// For truncated or altered messages, the reader reads no byte beyond the buffer (checked by a sanitizer). Prefixes
+/// have valid lengths and no bits set past them.
 TEST(NetlinkMessage, DamageIsSurvived) {
   for (const char* name : {"routes_ipv4", "multipath", "nexthops", "neighbours", "dump_routes_ipv6"}) {
     const auto whole = recorded(name);

@@ -114,7 +114,7 @@ void KernelNeighbours::end_sync(bool complete, const Tell& tell) {
     return true;
   });
   if (withdrawn.empty()) return;
-  // An interface that was made anew has another number: the same neighbour may be there on the new one.
+  // A recreated interface has another index. The same neighbour may exist on the new interface.
   for (const auto& [key, neighbour] : known_) {
     if (!withdrawn.contains({neighbour.port, key.address})) continue;
     pass_on(key, neighbour.port, std::nullopt, neighbour.usable(), tell);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel's neighbours on ports.
+// Tracks the kernel's neighbours on ports.
 #pragma once
 
 #include <chrono>
@@ -21,34 +21,38 @@
 
 namespace penumbra::control::netlink {
 
-/// The kernel sees nothing of what goes past it and so lets a neighbour grow STALE that is in use here. Unused there,
-/// it may be forgotten, or stay as it was when the machine is another. So each one that grows stale is to be asked
-/// about, a few at a time.
+/// Follows the kernel's neighbours. The kernel does not see forwarded traffic, so it lets a neighbour become STALE
+/// while Penumbra uses it. Such an entry may be deleted, or may keep its MAC address after the machine was replaced.
+/// Therefore each stale neighbour is probed, a few at a time.
 ///
-/// One thread changes, any thread asks for the list.
+/// One thread makes changes; any thread may call list().
 class KernelNeighbours {
  public:
   using Address = std::variant<Ipv4Address, Ipv6Address>;
-  using Tell = std::function<void(const std::function<void(RouteListener&)>&)>;  ///< does it with every listener
+  /// Calls the function with every listener.
+  using Tell = std::function<void(const std::function<void(RouteListener&)>&)>;
 
-  /// Takes a message over and passes on what is news.
+  /// Applies a message and reports changes to the listeners.
   void apply(const NeighbourMessage& message, const Links& links, const Tell& tell);
-  /// What is applied between the two is all there is; only if it is `complete`, the others are forgotten.
+  /// begin_sync() and end_sync() enclose a dump of all neighbours. If the dump is `complete`, end_sync() forgets the
+  /// other neighbours.
   void begin_sync();
   void end_sync(bool complete, const Tell& tell);
 
-  /// One that is to be asked about: interface and address.
+  /// Returns the interface and address of a neighbour to probe, or nothing.
   std::optional<std::pair<std::uint32_t, Address>> next_to_probe();
 
   std::vector<FeedNeighbour> list() const;
 
-  /// A neighbour that packets could be sent to until the kernel said otherwise.
+  /// Describes a neighbour that became unreachable.
   struct Lost {
     std::uint16_t port = 0;
     Address address;
-    bool answers_not = false;  ///< it did not answer the kernel; else the kernel has deleted its entry
+    /// True: the neighbour did not answer the kernel. False: the kernel deleted the entry.
+    bool answers_not = false;
   };
-  /// Those lost since the last call, the first kMostLost of them, and how many they were. By the thread that changes.
+  /// Returns the first kMostLost neighbours lost since the last call, and the number of all. For the thread that makes
+  /// changes.
   static constexpr std::size_t kMostLost = 8;
   std::pair<std::vector<Lost>, std::size_t> take_lost();
 
@@ -63,8 +67,8 @@ class KernelNeighbours {
     std::uint16_t state = 0;
     std::optional<MacAddress> mac;
     bool told_again = true;
-    bool waits = false;  ///< stands in to_probe_
-    /// What packets may be sent to, if any.
+    bool waits = false;  ///< The neighbour is in to_probe_.
+    /// Returns the MAC address to which packets may be sent, if any.
     std::optional<MacAddress> usable() const;
   };
 

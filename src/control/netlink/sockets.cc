@@ -14,8 +14,8 @@
 namespace penumbra::control::netlink {
 namespace {
 
-constexpr int kReceiveBytes = 16 << 20;            // some ten thousand changes at once
-constexpr std::size_t kDatagramBytes = 128 << 10;  // a dump's are 32 KiB at most
+constexpr int kReceiveBytes = 16 << 20;            // Room for some ten thousand changes.
+constexpr std::size_t kDatagramBytes = 128 << 10;  // A dump's datagrams have at most 32 KiB.
 constexpr timeval kPatience{.tv_sec = 10, .tv_usec = 0};
 
 [[noreturn]] void fail(const std::string& what) {
@@ -29,12 +29,12 @@ Socket open_socket(int flags) {
   return socket;
 }
 
-/// The length of the datagram that was received; 0: none is there, -1: some were lost.
+/// Returns the length of the received datagram; 0: there is none, -1: datagrams were lost.
 ssize_t receive_into(std::vector<std::byte>& buffer, const Socket& socket) {
   const ssize_t bytes = mnl_socket_recvfrom(socket.get(), buffer.data(), buffer.size());
   if (bytes >= 0) return bytes;
   if (errno == EAGAIN || errno == EINTR) return 0;
-  // libmnl's word for a datagram that is longer than the buffer is ENOSPC.
+  // libmnl reports ENOSPC for a datagram that is longer than the buffer.
   if (errno == ENOBUFS || errno == ENOSPC) return -1;
   fail("cannot receive");
 }
@@ -60,7 +60,7 @@ void CloseSocket::operator()(mnl_socket* socket) const {
 
 EventSocket::EventSocket() : socket_(open_socket(SOCK_NONBLOCK)), buffer_(kDatagramBytes) {
   const int bytes = kReceiveBytes;
-  // Beyond the host's limit only with CAP_NET_ADMIN; without, as much as it permits.
+  // SO_RCVBUFFORCE exceeds the host's limit but needs CAP_NET_ADMIN; SO_RCVBUF is capped by the limit.
   if (setsockopt(descriptor(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0) {
     setsockopt(descriptor(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   }
@@ -68,7 +68,7 @@ EventSocket::EventSocket() : socket_(open_socket(SOCK_NONBLOCK)), buffer_(kDatag
                           RTNLGRP_IPV6_ROUTE, RTNLGRP_NEXTHOP}) {
     int wanted = group;
     const int failed = mnl_socket_setsockopt(socket_.get(), NETLINK_ADD_MEMBERSHIP, &wanted, sizeof wanted);
-    // A kernel before 5.3 knows no next-hop objects.
+    // Kernels before 5.3 have no next-hop objects.
     if (failed != 0 && group != RTNLGRP_NEXTHOP) fail("cannot subscribe");
   }
 }
@@ -88,7 +88,7 @@ EventSocket::Received EventSocket::receive(const Visit& visit) {
 
 DumpSocket::DumpSocket() : socket_(open_socket(0)), buffer_(kDatagramBytes) {
   setsockopt(mnl_socket_get_fd(socket_.get()), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-  // Routes only, and not what is cached of them; an older kernel gives both, which their flags tell apart.
+  // Strict checking excludes cached routes from dumps. Older kernels include them with the flag RTM_F_CLONED.
   int on = 1;
   mnl_socket_setsockopt(socket_.get(), NETLINK_GET_STRICT_CHK, &on, sizeof on);
 }
@@ -99,7 +99,7 @@ bool DumpSocket::dump(std::uint16_t type, std::uint8_t family, const Visit& visi
   header->nlmsg_type = type;
   header->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
   header->nlmsg_seq = ++sequence_;
-  // Each of the fixed parts begins with the family.
+  // Each fixed part begins with the family.
   *static_cast<std::uint8_t*>(mnl_nlmsg_put_extra_header(header, header_bytes(type))) = family;
   if (mnl_socket_sendto(socket_.get(), header, header->nlmsg_len) < 0) fail("cannot ask");
   bool of_one_moment = true;
@@ -130,7 +130,7 @@ void DumpSocket::probe(std::uint32_t interface, const std::variant<Ipv4Address, 
   alignas(NLMSG_ALIGNTO) std::array<std::byte, NLMSG_HDRLEN + 64> request{};
   nlmsghdr* const header = mnl_nlmsg_put_header(request.data());
   header->nlmsg_type = RTM_NEWNEIGH;
-  header->nlmsg_flags = NLM_F_REQUEST;  // without NLM_F_CREATE: one that is gone stays gone
+  header->nlmsg_flags = NLM_F_REQUEST;  // Without NLM_F_CREATE a deleted neighbour stays deleted.
   header->nlmsg_seq = ++sequence_;
   auto* const neighbour = static_cast<ndmsg*>(mnl_nlmsg_put_extra_header(header, sizeof(ndmsg)));
   neighbour->ndm_ifindex = static_cast<int>(interface);
@@ -143,7 +143,7 @@ void DumpSocket::probe(std::uint32_t interface, const std::variant<Ipv4Address, 
     neighbour->ndm_family = AF_INET;
     mnl_attr_put_u32(header, NDA_DST, __builtin_bswap32(std::get<Ipv4Address>(address).value));
   }
-  // Whether it worked, events say.
+  // Events report the result.
   mnl_socket_sendto(socket_.get(), header, header->nlmsg_len);
 }
 

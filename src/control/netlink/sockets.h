@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two sockets by which the kernel is followed: one hears what changes, one asks for everything.
+// Provides the two sockets that follow the kernel: one receives events, one requests dumps.
 #pragma once
 
 #include <cstddef>
@@ -24,15 +24,16 @@ using Socket = std::unique_ptr<mnl_socket, CloseSocket>;
 
 using Visit = std::function<void(const Message& message)>;
 
-/// Hears of links, addresses, neighbours, routes and next-hop objects, all of it from the moment it is made.
+/// Receives all events of links, addresses, neighbours, routes and next-hop objects since its construction.
 class EventSocket {
  public:
-  /// Throws std::system_error.
+  /// Opens the socket. Throws std::system_error.
   EventSocket();
   int descriptor() const;
 
   enum class Received : std::uint8_t { nothing, messages, overflow };
-  /// Visits the messages of one datagram, if one is there; after `overflow` some were lost. Throws std::system_error.
+  /// Visits the messages of one datagram, if there is one. `overflow` means that messages were lost. Throws
+  /// std::system_error.
   Received receive(const Visit& visit);
 
  private:
@@ -40,16 +41,16 @@ class EventSocket {
   std::vector<std::byte> buffer_;
 };
 
-/// Asks for all there is of a kind.
+/// Requests dumps.
 class DumpSocket {
  public:
   DumpSocket();
 
-  /// Visits everything of a kind: RTM_GETLINK and the like, AF_INET or such. Returns whether the answer is of one
-  /// moment; else something changed meanwhile and may be missing. A kind that this kernel does not know is empty.
-  /// Throws std::system_error.
+  /// Visits all objects of a type. `type` is a request such as RTM_GETLINK, `family` an address family such as AF_INET.
+  /// Returns true if the dump is consistent; after false, objects may be missing because of a concurrent change. Visits
+  /// nothing for a type that this kernel does not know. Throws std::system_error.
   bool dump(std::uint16_t type, std::uint8_t family, const Visit& visit);
-  /// Lets the kernel ask a neighbour whether it is still there, as if a packet had been sent to it.
+  /// Makes the kernel probe a neighbour, as if a packet had been sent to it.
   void probe(std::uint32_t interface, const std::variant<Ipv4Address, Ipv6Address>& address);
 
  private:

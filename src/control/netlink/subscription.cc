@@ -18,7 +18,8 @@ std::uint16_t to_weight(std::uint32_t weight) {
   return static_cast<std::uint16_t>(std::clamp<std::uint32_t>(weight, 1, std::numeric_limits<std::uint16_t>::max()));
 }
 
-/// A hop over a port leads over that port, over any other interface, or with more than Ethernet around it, to the host.
+/// Translates a hop. A hop over a twin leads out of its port. A hop over another interface, or with an encapsulation,
+/// leads to the host.
 FeedHop to_hop(const HopMessage& message, const Links& links) {
   FeedHop hop;
   hop.gateway = message.gateway;
@@ -37,7 +38,7 @@ bool leads_over(const FeedHop& hop, const Link& link) {
   return (link.port && hop.port == *link.port) || hop.interface == link.name;
 }
 
-/// Where a route or object with these next hops leads; nothing if none of them is alive.
+/// Returns the target of a route or object with these next hops, or nothing if all are dead.
 std::optional<FeedTarget> to_target(const std::vector<HopMessage>& hops, const Links& links) {
   FeedTarget target;
   for (const HopMessage& hop : hops) {
@@ -48,7 +49,7 @@ std::optional<FeedTarget> to_target(const std::vector<HopMessage>& hops, const L
   return target;
 }
 
-/// Where a route leads; nothing if it is none for forwarding.
+/// Returns a route's target, or nothing if its type has no effect on forwarding.
 std::optional<FeedTarget> to_target(const RouteMessage& route, const Links& links) {
   using Kind = FeedTarget::Kind;
   switch (route.type) {
@@ -65,7 +66,7 @@ std::optional<FeedTarget> to_target(const RouteMessage& route, const Links& link
       return FeedTarget{.kind = Kind::blackhole, .hops = {}};
     case RTN_UNREACHABLE:
     case RTN_PROHIBIT:
-    case RTN_THROW:  // with one table there is none to go on with
+    case RTN_THROW:  // There is no further table in which the lookup could continue.
       return FeedTarget{.kind = Kind::unreachable, .hops = {}};
     default:
       return std::nullopt;
@@ -128,7 +129,8 @@ void Subscription::change_own(const FeedRequest& request) {
     for (const auto& route : routes) {
       const RibKey key{route.prefix, kStatic, route.metric};
       if (route.target == FeedRequest::kNoTarget) {
-        rib_.remove(key, FeedTarget{});  // a key of this source has one route, wherever it leads
+        // A key of this source has one route, which remove() removes regardless of the target.
+        rib_.remove(key, FeedTarget{});
       } else {
         rib_.put(key, request.targets.at(route.target), RibPlace::only);
       }
@@ -148,7 +150,7 @@ bool Subscription::is_followed(std::uint32_t table, const Links& links) const {
   return (vrf == nullptr ? std::get<std::uint32_t>(table_) : links.vrf_table(*vrf)) == table;
 }
 
-/// Whose a route of the kernel's is; nothing if nobody asked for it.
+/// Returns the RIB source of a kernel route, or nothing if the route is not followed.
 std::optional<RibSource> Subscription::source_of(const RouteMessage& route, bool direct, const Links& links) const {
   if (route.table == RT_TABLE_LOCAL && !std::holds_alternative<std::string>(table_)) return kLocalTable;
   if (!is_followed(route.table, links) || (!follows_kernel_ && !direct)) return std::nullopt;
@@ -162,7 +164,7 @@ bool Subscription::Batch::apply(const RouteMessage& route, unsigned flags, const
   const auto source = self.source_of(route, direct, links);
   if (!source || !self.is_wanted(route) || route.cloned || route.tos != 0) return false;
   auto target = to_target(route, links);
-  // What is punted the host looks up in its table main.
+  // The host looks up punted packets in its table main.
   if (route.table == RT_TABLE_MAIN && target && target->kind == FeedTarget::Kind::unreachable) {
     target->kind = FeedTarget::Kind::unreachable_by_host;
   }
@@ -181,7 +183,7 @@ bool Subscription::Batch::apply(const RouteMessage& route, unsigned flags, const
       route.prefix);
 }
 
-/// What the client has from the kernel itself is not its own to tell: of changes it says nothing.
+/// The client's copies of kernel routes are ignored: the client does not report their changes.
 void Subscription::Batch::apply_fpm(const RouteMessage& route, const Links& links) {
   Subscription& self = subscription_;
   if (!self.fpm_ || !self.is_wanted(route) || !self.is_followed(route.table, links) || route.tos != 0) return;
@@ -202,7 +204,8 @@ void Subscription::Batch::apply_fpm(const RouteMessage& route, const Links& link
       route.prefix);
 }
 
-/// IPv4: NLM_F_REPLACE stands for the first route's place, NLM_F_APPEND for the end, else it comes before the others.
+/// IPv4: NLM_F_REPLACE replaces the first route, NLM_F_APPEND adds the route at the end, otherwise it becomes the
+/// first.
 bool Subscription::apply_route(const RibKey<Ipv4Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags,
                                bool direct) {
   if (removed) {
@@ -212,15 +215,16 @@ bool Subscription::apply_route(const RibKey<Ipv4Prefix>& key, const Rib::Spec& s
   auto place = RibPlace::first;
   if ((flags & NLM_F_APPEND) != 0) place = RibPlace::last;
   if ((flags & NLM_F_REPLACE) != 0) place = RibPlace::replace_first;
-  // When an object changes the kernel says so of its routes, too, as if each were the first.
+  // When an object changes, the kernel also reports each of its routes, as if each were the first.
   const bool by_object = std::holds_alternative<ObjectRef>(spec);
   if (place == RibPlace::replace_first && by_object && rib_.contains(key, spec)) return false;
   if (!rib_.put(key, spec, place, direct)) doubled_.emplace(key.prefix, key.metric);
   return false;
 }
 
-/// IPv6: routes through gateways with the same prefix and metric are one, which is told of whole when a next hop is
-/// added, while only the next hop is told of that was taken off. Any other stands by itself, the new one last.
+/// IPv6: routes with gateways and the same prefix and metric form one multipath route. The kernel reports the whole
+/// route when a hop is added, but only the hop when one is removed. Any other route is separate, and a new one is the
+/// last.
 bool Subscription::apply_route(const RibKey<Ipv6Prefix>& key, const Rib::Spec& spec, bool removed, unsigned flags,
                                bool direct) {
   const auto* const target = std::get_if<FeedTarget>(&spec);
@@ -244,7 +248,7 @@ bool Subscription::apply_route(const RibKey<Ipv6Prefix>& key, const Rib::Spec& s
     rib_.put(key, spec, RibPlace::last, direct);
     return false;
   }
-  // In place of the first of its kind, if there is none of the first of all.
+  // Replaces the first route of its kind. If there is none, replaces the first route.
   const auto alike = std::ranges::find_if(known, [&](const FeedTarget& before) {
     return (before.kind == FeedTarget::Kind::unicast && has_gateways(before)) == shared;
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One function's view of the routes that others tell in netlink messages, the kernel and an FPM client: those of a
-// table, merged with the configuration's own.
+// Provides one function's view of the routes that the kernel and an FPM client report in netlink messages. The routes
+// of one table are merged with the configuration's own.
 #pragma once
 
 #include <cstddef>
@@ -23,17 +23,18 @@
 
 namespace penumbra::control::netlink {
 
-/// Who tells.
+/// Identifies the source of netlink messages.
 enum class RouteSource : std::uint8_t { kernel, fpm };
 
-/// One thread applies, any thread asks. From the kernel come the host's own addresses and connected networks in any
-/// case, its other routes if they are followed.
+/// Subscribes to routes. One thread applies messages; any thread may query. The kernel's local addresses and connected
+/// networks are always included, its other routes only if they are followed.
 class Subscription {
  public:
-  /// Tells the listener of the request's own routes. Throws std::invalid_argument for a request that cannot be met.
+  /// Reports the request's own routes to the listener. Throws std::invalid_argument for a request that cannot be
+  /// satisfied.
   Subscription(const FeedRequest& request, RouteListener& listener);
 
-  /// Around every series of apply(): keeps those that ask away, and at the end tells the listener.
+  /// Encloses a series of apply() calls: holds the lock, and commits the changes to the listener at its end.
   class Batch {
    public:
     explicit Batch(Subscription& subscription) : subscription_(subscription), lock_(subscription.mutex_) {}
@@ -41,14 +42,16 @@ class Subscription {
     Batch& operator=(const Batch&) = delete;
     ~Batch() { subscription_.rib_.commit(); }
 
-    /// The kernel's. Returns whether this leaves open what it has: everything is to be asked for again.
+    /// Applies a route of the kernel. Returns true if the kernel's routes are ambiguous afterwards, so that a
+    /// synchronization is needed.
     bool apply(const RouteMessage& route, unsigned flags, const Links& links);
-    /// An FPM client's. It has one route of a prefix, whatever its metric, which comes in place of the one before.
+    /// Applies a route of an FPM client. A prefix has one FPM route regardless of the metric; a new one replaces it.
     void apply_fpm(const RouteMessage& route, const Links& links);
     void apply(const ObjectMessage& object, const Links& links, RouteSource origin);
     /// An interface went down or away, and with it, unheard, the kernel's IPv4 routes and next-hop objects over it.
     void lose(const Link& link);
-    /// Its carrier went, and with it, unheard, the kernel's next-hop objects over it.
+    /// Handles an interface without carrier. The kernel then removes its next-hop objects over the interface without
+    /// messages.
     void lose_objects(const Link& link);
     /// What is applied between the two is all there is; only if it is `complete`, what is missing is withdrawn. An FPM
     /// client's next-hop objects are forgotten at the beginning: another client gives other objects their numbers.
@@ -94,13 +97,13 @@ class Subscription {
   RouteListener& listener_;
   TableChoice table_;
   bool wants_ipv4_, wants_ipv6_;
-  std::vector<std::string> sources_;  ///< by RibSource
-  RibSource kernel_ = 0;              ///< what the kernel tells of other tables than `local`
-  bool follows_kernel_ = false;       ///< not only what is direct
+  std::vector<std::string> sources_;  ///< Names by RibSource.
+  RibSource kernel_ = 0;              ///< The kernel's routes of tables other than `local`.
+  bool follows_kernel_ = false;       ///< True: follows all routes; false: only direct ones.
   std::optional<RibSource> fpm_;
   Rib rib_;
-  /// (prefix, metric) of which the kernel has had two routes that lead to the same and differ in what means nothing
-  /// here, a preferred source address, say. When one goes the other may be left.
+  /// Pairs (prefix, metric) for which the kernel has two routes with the same target. Such routes differ only in
+  /// attributes that are ignored here, such as a preferred source address. When one is removed, the other may remain.
   std::set<std::pair<Ipv4Prefix, std::uint32_t>> doubled_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 class SubscriptionTest : public testing::Test {
  protected:
-  /// Returns whether everything is to be asked for again.
+  /// Applies the route. Returns true if a synchronization is needed.
   bool told(unsigned flags, bool removed = false) {
     return Subscription::Batch(subscription_).apply(route(removed), flags, links_);
   }
@@ -55,7 +55,7 @@ TEST_F(SubscriptionTest, ARouteInItsOwnPlaceIsNoSecondOne) {
 
 TEST_F(SubscriptionTest, ASynchronizationSaysHowManyThereAre) {
   synchronize();
-  told(NLM_F_CREATE);  // it was on its way already
+  told(NLM_F_CREATE);  // This event was already on its way.
   synchronize();
   EXPECT_FALSE(deleted());
 }

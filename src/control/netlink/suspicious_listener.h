@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For fuzzers: a listener that does not believe everything.
+// Provides a listener for fuzzers that checks its calls.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace penumbra::control::netlink {
 
-/// Aborts when it is told what cannot be.
+/// Aborts at an inconsistent call.
 class SuspiciousListener final : public RouteListener {
  public:
   void set_route(Ipv4Prefix prefix, const FeedTarget& target) override { set(ipv4_, prefix, target); }

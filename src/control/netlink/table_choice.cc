@@ -18,7 +18,7 @@
 namespace penumbra::control::netlink {
 namespace {
 
-/// A table's number, decimal or, with 0x, hexadecimal as iproute2's files have it, too.
+/// Parses a table's number, decimal or, as in iproute2's files, hexadecimal with 0x.
 std::optional<std::uint32_t> parse_number(std::string_view text) {
   const int base = text.starts_with("0x") ? 16 : 10;
   if (base == 16) text.remove_prefix(2);
@@ -28,7 +28,7 @@ std::optional<std::uint32_t> parse_number(std::string_view text) {
   return number;
 }
 
-/// Adds what a file says: NUMBER NAME a line, `#` begins a comment.
+/// Adds the names of a file: one `NUMBER NAME` a line, `#` begins a comment.
 void read_names(const std::filesystem::path& file, std::map<std::string, std::uint32_t>& names) {
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {
@@ -39,7 +39,7 @@ void read_names(const std::filesystem::path& file, std::map<std::string, std::ui
   }
 }
 
-/// Where iproute2 looks: what the distribution brings, then what the administrator says.
+/// Returns the files that iproute2 reads: the distribution's, then the administrator's, which take precedence.
 std::vector<std::filesystem::path> files_of_iproute2() {
   std::vector<std::filesystem::path> files;
   for (const std::filesystem::path folder : {"/usr/lib/iproute2", "/usr/share/iproute2", "/etc/iproute2"}) {

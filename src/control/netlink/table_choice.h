@@ -9,12 +9,12 @@
 
 namespace penumbra::control::netlink {
 
-/// Which of the kernel's routing tables is followed: a number, or the VRF of that name, whatever its table is.
+/// Identifies the followed routing table of the kernel by its number, or by the name of a VRF, whose table may change.
 using TableChoice = std::variant<std::uint32_t, std::string>;
 
-/// `main`, `default`, a number, a name that iproute2's files give one, or `vrf NAME`. Throws std::invalid_argument.
+/// Parses `main`, `default`, a number, a name in iproute2's files, or `vrf NAME`. Throws std::invalid_argument.
 TableChoice parse_table(const std::string& text);
-/// The same with other files.
+/// Like parse_table() above, but with other files of names.
 TableChoice parse_table(const std::string& text, const std::vector<std::filesystem::path>& files);
 
 }  // namespace penumbra::control::netlink

@@ -5,7 +5,7 @@
 
 namespace penumbra::control::netlink {
 
-/// For tests to which routes say nothing.
+/// Ignores routes and neighbours, for tests.
 class SilentListener : public RouteListener {
  public:
   void set_route(Ipv4Prefix /*prefix*/, const FeedTarget& /*target*/) override {}

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kMostPort = 0xFFFF, kMostProtocol = 0xFF;
 
-/// Where addresses stand in the words of a 5-tuple.
+/// Positions of addresses in the words of a 5-tuple.
 template <class Family>
 struct Addresses;
 
@@ -34,7 +34,7 @@ struct Addresses<Ipv4> {
     return {static_cast<std::uint32_t>((destination ? ipv4::kDestination : ipv4::kSource).get(words))};
   }
   static Ipv4Address mask(Ipv4Prefix prefix) { return {prefix.mask()}; }
-  /// Of a mask that is a prefix's; otherwise more than there are bits.
+  /// Returns the length of a prefix mask, or a number over kBits for another mask.
   static unsigned length(Ipv4Address mask) {
     return is_prefix_mask(mask.value, 32) ? static_cast<unsigned>(std::popcount(mask.value)) : Ipv4::kBits + 1U;
   }
@@ -137,7 +137,7 @@ void skip_flags(Line& line) {
   }
 }
 
-/// The line's source without its '@'.
+/// Takes the line's source and returns it without its '@'.
 std::string_view take_source(Line& line) {
   const std::string_view word = line.take();
   if (word.starts_with('@')) return word.substr(1);
@@ -161,7 +161,7 @@ Rule parse_rule(Line& line) {
   return {.match = normalised(match, Where::kFields), .priority = 0};
 }
 
-/// The range that a rule has of ports, whether it stands in its mask or as a range.
+/// Returns a rule's range of ports, which may be given by its mask or as a range.
 PortRange range_of(const RuleMatch& match, Place place, PortRange range) {
   const std::uint64_t mask = place.get(match.mask);
   if (mask == 0) return range;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any text is read as a filter file or refused with its place; what is read is written and read back as the same. So
-// are headers.
+// Any text is either read as a filter file or refused with a place. Rules and headers that are read survive writing and
+// reading back.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -194,7 +194,7 @@ TEST(ClassBench, HeadersAreReadBackAsTheSame) {
             std::vector({RuleWords{0xC0A80101'00000001, 0x0002'0003'06'000000}}));
 }
 
-/// All of a text but the flags and what is behind them.
+/// Returns the text without the flags and the words after them.
 std::string without_flags(const std::string& text) {
   std::istringstream lines(text);
   std::string result;

@@ -18,7 +18,7 @@ struct PortName {
   std::string_view name;
   std::uint16_t number;
 };
-/// As ovs-ofctl names them; NONE is what OpenFlow 1.0 calls ANY.
+/// Lists ovs-ofctl's names. NONE is OpenFlow 1.0's name of ANY.
 constexpr std::array<PortName, 9> kPortNames{{{"IN_PORT", kInPort},
                                               {"TABLE", kTablePort},
                                               {"NORMAL", kNormalPort},
@@ -29,9 +29,9 @@ constexpr std::array<PortName, 9> kPortNames{{{"IN_PORT", kInPort},
                                               {"ANY", kNoPort},
                                               {"NONE", kNoPort}}};
 
-constexpr std::uint32_t kWholePacket = 0xFFFF;  // of what a controller gets
+constexpr std::uint32_t kWholePacket = 0xFFFF;  // The controller gets the whole packet.
 
-/// What an action with a value takes.
+/// Distinguishes the types of an action's value.
 enum class Value : std::uint8_t { none, number, tos, mac, address };
 struct Form {
   std::string_view name;
@@ -58,14 +58,14 @@ std::string in_capitals(std::string_view word) {
   return text;
 }
 
-/// `NAME`, `NAME:ARGUMENT` or `NAME(ARGUMENT)`.
+/// Holds `NAME`, `NAME:ARGUMENT` or `NAME(ARGUMENT)`.
 struct ActionWord {
   std::string_view whole, name, argument;
 };
 
 constexpr std::string_view kActionEnds = ", \t\r\n";
 
-/// The next one of `text`, which it is taken from; an empty one at the end.
+/// Takes the next action off the front of `text` and returns it, or an empty one at the end.
 ActionWord take_action(const Line& line, std::string_view& text) {
   const std::size_t begin = std::min(text.find_first_not_of(kActionEnds), text.size());
   text.remove_prefix(begin);
@@ -119,7 +119,7 @@ FlowAction output_to(const Line& line, std::string_view word) {
   return {.kind = Kind::output, .value = *port, .more = *port == kControllerPort ? kWholePacket : 0};
 }
 
-/// `controller`, `controller:LENGTH`, `controller(max_len=LENGTH)`.
+/// Parses `controller`, `controller:LENGTH` or `controller(max_len=LENGTH)`.
 FlowAction output_to_controller(const Line& line, std::string_view argument) {
   constexpr std::string_view kLength = "max_len=";
   FlowAction action{.kind = Kind::output, .value = kControllerPort, .more = kWholePacket};
@@ -134,7 +134,7 @@ FlowAction output_to_controller(const Line& line, std::string_view argument) {
   return action;
 }
 
-/// `enqueue:PORT:QUEUE`, `enqueue(PORT,QUEUE)`.
+/// Parses `enqueue:PORT:QUEUE` or `enqueue(PORT,QUEUE)`.
 FlowAction enqueue_at(const Line& line, std::string_view argument) {
   const std::size_t middle = argument.find_first_of(":,");
   const auto port = parse_flow_port(argument.substr(0, middle));
@@ -211,7 +211,7 @@ FlowActions parse_flow_actions(const Line& line, std::string_view text) {
     } else {
       actions.push_back(parse_action(line, word));
     }
-    if (!drop.empty() && !actions.empty()) throw line.error(drop, "'drop' stands alone, without other actions");
+    if (!drop.empty() && !actions.empty()) throw line.error(drop, "'drop' must be alone, without other actions");
   }
   return actions;
 }

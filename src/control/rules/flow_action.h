@@ -11,22 +11,22 @@
 
 namespace penumbra::control::rules {
 
-/// The ports of OpenFlow 1.0 (section 5.2.1) that stand for something else than a port; real ones are below.
+/// These are the reserved port numbers of OpenFlow 1.0 (section 5.2.1). Real ports have lower numbers.
 inline constexpr std::uint16_t kFirstReservedPort = 0xFF00;
 inline constexpr std::uint16_t kInPort = 0xFFF8, kTablePort = 0xFFF9, kNormalPort = 0xFFFA, kFloodPort = 0xFFFB,
                                kAllPorts = 0xFFFC, kControllerPort = 0xFFFD, kLocalPort = 0xFFFE, kNoPort = 0xFFFF;
 
-/// One action of OpenFlow 1.0 (section 5.2.4).
+/// Describes one action of OpenFlow 1.0 (section 5.2.4).
 struct FlowAction {
   enum class Kind : std::uint8_t {
-    output,   ///< `value` is the port, `more` how many bytes kControllerPort gets
-    enqueue,  ///< `value` is the port, `more` the queue
+    output,   ///< `value` is the port, `more` the maximum of bytes sent to kControllerPort.
+    enqueue,  ///< `value` is the port, `more` the queue.
     set_vlan,
     set_vlan_priority,
     strip_vlan,
     set_source_mac,
     set_destination_mac,
-    set_source,  ///< the address of IPv4
+    set_source,  ///< The IPv4 address.
     set_destination,
     set_tos,
     set_source_port,
@@ -39,17 +39,17 @@ struct FlowAction {
   bool operator==(const FlowAction&) const = default;
 };
 
-/// In the order in which they are carried out. None: the packet is dropped.
+/// Lists actions in the order of their execution. An empty list drops the packet.
 using FlowActions = std::vector<FlowAction>;
 
-/// Reads what stands behind `actions=`, a part of the line. Throws InputError.
+/// Parses the text after `actions=`, which must be a part of the line. Throws InputError.
 FlowActions parse_flow_actions(const Line& line, std::string_view text);
-/// What parse_flow_actions() reads back as the same, as ovs-ofctl writes it.
+/// Returns the actions in ovs-ofctl's form, which parse_flow_actions() reads back unchanged.
 std::string to_string(const FlowActions& actions);
 
-/// A port by its number or, in capitals or not, its reserved name.
+/// Parses a port's number or its reserved name in either case.
 std::optional<std::uint16_t> parse_flow_port(std::string_view word);
-/// The name of a reserved port, the number of another.
+/// Returns the name of a reserved port or the number of another port.
 std::string flow_port_text(std::uint16_t port);
 
 }  // namespace penumbra::control::rules

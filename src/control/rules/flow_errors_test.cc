@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the syntax of flows refuses, and what it says then.
+// Tests the errors of the flow syntax and their messages.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -37,10 +37,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"ip,arp_spa=1.2.3.4,actions=drop", 1, 4, "'arp_spa=1.2.3.4' needs 'arp' or 'rarp'"},
         BadCase{"ipv6,nw_proto=6,actions=drop", 1, 6, "needs 'ip', 'arp' or 'rarp'"},
         BadCase{"tcp6,actions=drop", 1, 1, "OpenFlow 1.0 has no fields of IPv6 but its ethertype, 'ipv6'"},
-        BadCase{"tcp,udp,actions=drop", 1, 5, "'udp' contradicts what stands before it"},
-        BadCase{"arp,ip,actions=drop", 1, 5, "'ip' contradicts what stands before it"},
+        BadCase{"tcp,udp,actions=drop", 1, 5, "'udp' contradicts an earlier word"},
+        BadCase{"arp,ip,actions=drop", 1, 5, "'ip' contradicts an earlier word"},
         BadCase{"ip,nw_src=1.2.3.4,nw_src=1.2.3.5,actions=drop", 1, 19, "'nw_src=1.2.3.5' contradicts"},
-        BadCase{"priority=1,priority=1,actions=drop", 1, 12, "'priority' stands twice"},
+        BadCase{"priority=1,priority=1,actions=drop", 1, 12, "'priority' is given twice"},
         BadCase{"priority=65536,actions=drop", 1, 10, "expected a priority from 0 to 65535, found '65536'"},
         BadCase{"priority=010,actions=drop", 1, 10, "expected a priority from 0 to 65535, found '010'"},
         BadCase{"priority=,actions=drop", 1, 1, "'priority' has no value"},
@@ -51,8 +51,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"dl_vlan_pcp=8,actions=drop", 1, 13, "expected a priority from 0 to 7, found '8'"},
         BadCase{"dl_vlan=0xffff,dl_vlan_pcp=1,actions=drop", 1, 16,
                 "a packet without a tag (dl_vlan=0xffff) has no priority"},
-        BadCase{"dl_vlan=1,vlan_tci=0x1001,actions=drop", 1, 11, "'vlan_tci=0x1001' stands beside 'dl_vlan=1'"},
-        BadCase{"vlan_tci=0x1000/0x1000,dl_vlan_pcp=1,actions=drop", 1, 24, "stands beside 'vlan_tci=0x1000/0x1000'"},
+        BadCase{"dl_vlan=1,vlan_tci=0x1001,actions=drop", 1, 11,
+                "'vlan_tci=0x1001' cannot be combined with 'dl_vlan=1'"},
+        BadCase{"vlan_tci=0x1000/0x1000,dl_vlan_pcp=1,actions=drop", 1, 24,
+                "cannot be combined with 'vlan_tci=0x1000/0x1000'"},
         BadCase{"vlan_tci=0/0xfff,actions=drop", 1, 10, "matches packets with and without a tag"},
         BadCase{"vlan_tci=0xefff,actions=drop", 1, 10, "matches nothing"},
         BadCase{"vlan_tci=0x10000,actions=drop", 1, 10, "expected a number from 0 to 65535"},
@@ -76,8 +78,8 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Actions, FlowErrors,
     ::testing::Values(
-        BadCase{"actions=drop,output:1", 1, 9, "'drop' stands alone"},
-        BadCase{"ip actions=1,drop", 1, 14, "'drop' stands alone"},
+        BadCase{"actions=drop,output:1", 1, 9, "'drop' must be alone"},
+        BadCase{"ip actions=1,drop", 1, 14, "'drop' must be alone"},
         BadCase{"actions=resubmit(,1)", 1, 9, "expected an action of OpenFlow 1.0, found 'resubmit'"},
         BadCase{"actions=ouput:1", 1, 9, "did you mean 'output'?"},
         BadCase{"actions=drop priority=5", 1, 14, "expected an action of OpenFlow 1.0, found 'priority=5'"},

@@ -12,7 +12,7 @@ constexpr Place kProtocol = protocol_place(RuleFields::openflow);
 constexpr Place kTpSource = source_port_place(RuleFields::openflow);
 constexpr Place kTpDestination = destination_port_place(RuleFields::openflow);
 
-/// Other names are those that newer versions of ovs-ofctl use.
+/// The second names are those of newer versions of ovs-ofctl.
 constexpr std::array<FlowField, 22> kFields{
     {{"in_port", "", openflow::kInPort, FlowForm::port, 0xFFFF, false, FlowLayer::any},
      {"dl_src", "eth_src", openflow::kSourceMac, FlowForm::mac, 0, true, FlowLayer::any},
@@ -77,7 +77,6 @@ bool has_layer(const RuleMatch& match, FlowLayer layer) {
   return protocol == kTcpProtocol || protocol == kUdpProtocol || protocol == kSctpProtocol || protocol == kIcmpProtocol;
 }
 
-/// What has to be named for a field of that layer.
 std::string_view words_for(FlowLayer layer) {
   switch (layer) {
     case FlowLayer::ip:

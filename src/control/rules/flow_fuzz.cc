@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any text is read as flows, and as headers, or refused with its place; what is read is written and read back as the
-// same.
+// Any text is either read as flows and as headers or refused with a place. Flows and headers that are read survive
+// writing and reading back.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -76,7 +76,7 @@ FlowMatchReader::Operand FlowMatchReader::split(std::string_view text, bool mask
   return {.value = text.substr(0, slash), .mask = text.substr(slash + 1)};
 }
 
-/// Whether the value is `*`: any.
+/// Returns true for `*`, which matches any value.
 bool FlowMatchReader::says_nothing(std::string_view text) const {
   return text == "*" && what_ == What::rule;
 }
@@ -130,11 +130,11 @@ void FlowMatchReader::take_field(const FlowField& field, std::string_view whole,
   if (field.layer != FlowLayer::any) needs_.push_back({whole, field.layer});
 }
 
-/// The same may be said twice, as by `tcp,nw_proto=6`.
+/// Sets a field. The same value may be given twice, as in `tcp,nw_proto=6`.
 void FlowMatchReader::set(Place place, std::uint64_t value, std::uint64_t mask, std::string_view word) {
   const std::uint64_t known = place.get(match_.mask);
   if (known != 0 && (known != mask || place.get(match_.value) != value)) {
-    throw line_.error(word, fmt::format("{} contradicts what stands before it", quote(word)));
+    throw line_.error(word, fmt::format("{} contradicts an earlier word", quote(word)));
   }
   place.set(match_.value, value);
   place.set(match_.mask, mask);
@@ -143,7 +143,7 @@ void FlowMatchReader::set(Place place, std::uint64_t value, std::uint64_t mask, 
 void FlowMatchReader::take_vlan(std::string_view whole, std::string_view text) {
   if (says_nothing(text)) return;
   if (!vlan_word_.empty())
-    throw line_.error(whole, fmt::format("{} stands beside {}", quote(whole), quote(vlan_word_)));
+    throw line_.error(whole, fmt::format("{} cannot be combined with {}", quote(whole), quote(vlan_word_)));
   vlan_word_ = whole;
   const auto vlan = parse_number(split(text, false).value, openflow::kNoVlan);
   if (!vlan || (*vlan > 4095 && *vlan != openflow::kNoVlan)) {
@@ -156,7 +156,7 @@ void FlowMatchReader::take_vlan(std::string_view whole, std::string_view text) {
 void FlowMatchReader::take_vlan_priority(std::string_view whole, std::string_view text) {
   if (says_nothing(text)) return;
   if (!priority_word_.empty()) {
-    throw line_.error(whole, fmt::format("{} stands beside {}", quote(whole), quote(priority_word_)));
+    throw line_.error(whole, fmt::format("{} cannot be combined with {}", quote(whole), quote(priority_word_)));
   }
   priority_word_ = whole;
   openflow::kVlanPriority.set(match_.value,
@@ -164,13 +164,14 @@ void FlowMatchReader::take_vlan_priority(std::string_view whole, std::string_vie
   openflow::kVlanPriority.set(match_.mask, openflow::kVlanPriorityMask);
 }
 
-/// The tag's 16 bits: priority, a bit that says that there is a tag, VLAN. Without a tag all are 0.
+/// Reads the tag's 16 bits: priority, a bit that is set if there is a tag, VLAN. Without a tag all bits are 0.
 void FlowMatchReader::take_vlan_tci(std::string_view whole, std::string_view text) {
   constexpr std::uint64_t kTag = 0x1000, kVlanBits = 0x0FFF;
   constexpr unsigned kPriorityShift = 13;
   if (says_nothing(text)) return;
   for (const std::string_view other : {vlan_word_, priority_word_}) {
-    if (!other.empty()) throw line_.error(whole, fmt::format("{} stands beside {}", quote(whole), quote(other)));
+    if (!other.empty())
+      throw line_.error(whole, fmt::format("{} cannot be combined with {}", quote(whole), quote(other)));
   }
   const Operand given = split(text, true);
   const std::uint64_t mask = given.mask ? number(*given.mask, 0xFFFF, "a mask") : 0xFFFF;
@@ -194,7 +195,7 @@ void FlowMatchReader::take_vlan_tci(std::string_view whole, std::string_view tex
   openflow::kVlanPriority.set(match_.mask, mask >> kPriorityShift);
 }
 
-/// A packet that has a priority has a tag.
+/// Requires a tag for a match with a priority.
 void FlowMatchReader::finish_vlan() {
   if (openflow::kVlanPriority.get(match_.mask) == 0) return;
   if (openflow::kVlan.get(match_.mask) != 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fields of a flow, read one by one.
+// Reads the fields of a flow one by one.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,31 @@
 
 namespace penumbra::control::rules {
 
-/// `key` or `key=value`: what stands between commas and blanks.
+/// Holds `key` or `key=value`, delimited by commas and blanks.
 struct FlowWord {
   std::string_view whole, key, value;
   bool has_value = false;
 };
-/// Takes the next one off the front of `text`; `whole` is empty at its end.
+/// Takes the next word off the front of `text` and returns it. At the end `whole` is empty.
 FlowWord take_flow_word(std::string_view& text);
-/// The value of a word that has to have one. Throws InputError.
+/// Returns the value of a word. Throws InputError if the word has none.
 std::string_view require_value(const Line& line, const FlowWord& word);
 
-/// Takes the words of one match, or of one header.
+/// Collects the words of one match or one header.
 class FlowMatchReader {
  public:
   enum class What : std::uint8_t { rule, header };
 
   FlowMatchReader(const Line& line, What what) : line_(line), what_(what) {}
 
-  /// Whether the word is a field's, or the name of a protocol; then it has been taken. Throws InputError.
+  /// Consumes the word if it is a field or the name of a protocol, and returns true if so. Throws InputError.
   bool take(const FlowWord& word);
-  /// All words have been taken: the match, normalised; of a header its words are the values. Throws InputError if a
-  /// field is named that not all such packets have.
+  /// Returns the normalised match after all words were taken. For a header, the values of the match are the header's
+  /// words. Throws InputError for a field without its prerequisites.
   RuleMatch finish();
 
  private:
-  /// A value and its mask as they stand.
+  /// Holds a value and its mask as written.
   struct Operand {
     std::string_view value;
     std::optional<std::string_view> mask;
@@ -58,7 +58,7 @@ class FlowMatchReader {
   const Line& line_;
   What what_;
   RuleMatch match_;
-  std::string_view vlan_word_, priority_word_;  ///< that said something of them
+  std::string_view vlan_word_, priority_word_;  ///< Words that have set the VLAN and the priority.
   struct Need {
     std::string_view word;
     FlowLayer layer;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matches and headers as ovs-ofctl prints them.
+// Writes matches and headers in ovs-ofctl's form.
 #include <fmt/format.h>
 
 #include <bit>
@@ -45,7 +45,7 @@ class MatchWriter {
   bool type_is_named_ = false, protocol_is_named_ = false;
 };
 
-/// What the parser gives of a text, and nothing else, passes.
+/// Throws std::invalid_argument for a match that the parser cannot produce.
 void MatchWriter::check() const {
   const auto whole_or_none = [this](Place place, std::uint64_t whole) {
     return mask(place) == 0 || mask(place) == whole;
@@ -66,7 +66,7 @@ void MatchWriter::check() const {
   needs(kTosPlace, FlowLayer::ip);
   needs(kSourcePortPlace, FlowLayer::ports);
   needs(kDestinationPortPlace, FlowLayer::ports);
-  // VLAN: nothing, no tag, or a tag and maybe some bits of it.
+  // The VLAN is unspecified, no tag, or a tag with possibly some bits of it.
   const std::uint64_t vlan_mask = mask(openflow::kVlan), tag = openflow::kTaggedMask;
   const bool has_no_tag = vlan_mask == openflow::kVlan.ones() && value(openflow::kVlan) == openflow::kNoVlan;
   const bool has_tag = (vlan_mask & tag) == tag && (value(openflow::kVlan) & tag) == 0;
@@ -197,7 +197,7 @@ std::string flow_key_text(const RuleWords& key) {
   }
   say(kTosPlace, openflow::kTosMask);
   say(openflow::kVlanPriority, openflow::kVlanPriorityMask);
-  openflow::kInPort.set(match.mask, openflow::kInPort.ones());  // named always: an empty line is no header
+  openflow::kInPort.set(match.mask, openflow::kInPort.ones());  // Always named, because an empty line is no header.
   if (openflow::kVlan.get(key) != openflow::kNoVlan) openflow::kVlan.set(match.mask, openflow::kVlan.ones());
   return flow_match_text(match);
 }

@@ -15,8 +15,8 @@
 namespace penumbra::control::rules {
 namespace {
 
-// What a dump says of a flow's history and when it ends (ovs-ofctl(8), "Flow Syntax" and "Table Entry Output"), and has
-// no part in what a packet matches.
+// Words of a dump about a flow's history and expiry, which do not affect matching (ovs-ofctl(8), "Flow Syntax" and
+// "Table Entry Output").
 constexpr std::array<std::string_view, 9> kPassedOver{
     "cookie", "duration", "n_packets", "n_bytes", "idle_age", "hard_age", "idle_timeout", "hard_timeout", "importance"};
 constexpr std::array<std::string_view, 5> kFlags{"send_flow_rem", "check_overlap", "reset_counts", "no_packet_counts",
@@ -30,7 +30,7 @@ std::vector<std::string> words_of_a_flow() {
   return names;
 }
 
-/// The rest of a line, without a comment.
+/// Returns the rest of a line without a comment.
 std::string_view content(const Line& line) {
   const std::string_view rest = line.rest();
   return rest.substr(0, rest.find('#'));
@@ -46,15 +46,15 @@ class FlowParser {
   std::uint32_t actions_of(const Line& line, std::string_view text);
 
   FlowList flows_;
-  std::unordered_map<std::string_view, std::uint32_t> known_texts_;  ///< as they stand in the file
-  std::unordered_map<std::string, std::uint32_t> known_actions_;     ///< by to_string()
+  std::unordered_map<std::string_view, std::uint32_t> known_texts_;  ///< Keyed by the text in the file.
+  std::unordered_map<std::string, std::uint32_t> known_actions_;     ///< Keyed by to_string().
 };
 
 FlowList FlowParser::parse(std::string_view text, const std::string& name) {
   LineReader reader(text, name);
   for (Line line; reader.next(line);) {
     const std::string_view first = line.peek();
-    if (first == "NXST_FLOW" || first == "OFPST_FLOW") continue;  // what a dump begins with
+    if (first == "NXST_FLOW" || first == "OFPST_FLOW") continue;  // The first line of a dump.
     if (flows_.list.rules.size() == kMostRules) {
       throw line.error(first, fmt::format("there are over {} flows", kMostRules));
     }
@@ -78,7 +78,7 @@ void FlowParser::parse_flow(const Line& line) {
       return;
     }
     if (word.key == "priority") {
-      if (!priority_word.empty()) throw line.error(word.whole, "'priority' stands twice");
+      if (!priority_word.empty()) throw line.error(word.whole, "'priority' is given twice");
       priority_word = require_value(line, word);
       const auto number = parse_number(priority_word, 0xFFFF);
       if (!number) {
@@ -93,7 +93,7 @@ void FlowParser::parse_flow(const Line& line) {
   throw line.error(rest, "the flow has no 'actions='");
 }
 
-/// Whether the word says something that does not count.
+/// Returns true if the word has no effect on matching.
 bool FlowParser::skip(const Line& line, const FlowWord& word) const {
   if (!word.has_value) return std::ranges::find(kFlags, word.key) != kFlags.end();
   if (word.key == "table") {

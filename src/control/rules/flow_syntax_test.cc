@@ -31,7 +31,7 @@ std::string flow_text(const FlowList& flows) {
   return text.str();
 }
 
-/// How flows may be written, and how ovs-ofctl prints them.
+/// Lists valid spellings of flows, each with ovs-ofctl's form.
 const std::vector<std::pair<std::string, std::string>> kForms{
     {"priority=10,tcp,nw_dst=10.0.0.0/8,tp_dst=80,actions=output:2",
      "priority=10,tcp,nw_dst=10.0.0.0/8,tp_dst=80 actions=output:2"},
@@ -153,7 +153,7 @@ TEST(FlowKeys, WhatIsNotSaidIsNothing) {
   EXPECT_EQ(key_of("icmp,icmp_type=8,icmp_code=1")[4], 0x0008'0001'01'00'0000U);
 }
 
-/// A match that the syntax can say.
+/// Returns a random match that the syntax can express.
 RuleMatch random_match(Random& random) {
   RuleMatch match;
   const auto put = [&](Place place, std::uint64_t value, std::uint64_t mask) {
@@ -280,7 +280,7 @@ TEST(FlowSyntax, RefusesToWriteWhatItCannotSay) {
   EXPECT_THROW(flow_key_text({0, 0, 1, 0, 0}), std::invalid_argument);
 }
 
-/// What `ovs-ofctl parse-flows` makes of flows: a line each, as it prints them.
+/// Returns the output lines of `ovs-ofctl parse-flows` for the flows.
 std::vector<std::string> as_ovs_reads(const std::string& flows) {
   const ScratchFolder folder;
   const auto file = folder.path() / "flows";

@@ -19,13 +19,13 @@ constexpr Place kFlowProtocol = protocol_place(RuleFields::openflow);
 constexpr Place kFlowSourcePort = source_port_place(RuleFields::openflow);
 constexpr Place kFlowDestinationPort = destination_port_place(RuleFields::openflow);
 
-/// What stands in a field where a rule leaves it open: more often what there is more of.
+/// Lists values for open fields; frequent values appear several times.
 constexpr std::array<std::uint64_t, 8> kSomeTypes{kIpType, kIpType,   kIpType,  kIpType,
                                                   kIpType, kIpv6Type, kArpType, kMplsType};
 constexpr std::array<std::uint64_t, 8> kSomeProtocols{kTcpProtocol, kTcpProtocol, kTcpProtocol,  kUdpProtocol,
                                                       kUdpProtocol, kUdpProtocol, kIcmpProtocol, 47};
 
-/// A port that a rule takes, by its mask and its range.
+/// Returns a port that matches a rule's mask and range.
 std::uint64_t draw_port(Random& random, std::uint64_t value, std::uint64_t mask, PortRange range) {
   if (range.is_all()) return value | (random.next() & ~mask & 0xFFFF);
   const std::uint32_t ports = std::uint32_t{range.last} - range.first + 1;
@@ -37,7 +37,7 @@ std::uint64_t draw_port(Random& random, std::uint64_t value, std::uint64_t mask,
   throw std::invalid_argument("a rule matches no port");
 }
 
-/// Takes away what a packet of such an ethertype and protocol has not.
+/// Clears the fields that a packet of this ethertype and protocol does not have.
 void clear_what_is_not_there(RuleWords& key) {
   RuleMatch match;
   match.value = key;
@@ -49,10 +49,11 @@ void clear_what_is_not_there(RuleWords& key) {
   kFlowDestinationPort.set(key, 0);
 }
 
-/// Gives the fields that a rule leaves open values that packets have. `key` is random there.
+/// Gives realistic values to the fields that a rule leaves open. Their bits in `key` are random before.
 void settle_openflow(Random& random, const RuleWords& mask, RuleWords& key) {
   constexpr std::uint32_t kPorts = 48;
-  constexpr std::uint64_t kGroupBit = std::uint64_t{1} << 40;  // of a MAC address; no source is a group
+  // Group bit of a MAC address; a source address is never a group.
+  constexpr std::uint64_t kGroupBit = std::uint64_t{1} << 40;
   const auto is_open = [&mask](Place place) { return place.get(mask) == 0; };
   const bool may_lack_tag = openflow::kVlan.get(mask) == 0;
   std::uint64_t vlan = openflow::kVlan.get(key),
@@ -67,7 +68,7 @@ void settle_openflow(Random& random, const RuleWords& mask, RuleWords& key) {
   openflow::kSourceMac.set(key, source & (fixed | ~kGroupBit));
   if (is_open(openflow::kEthertype)) openflow::kEthertype.set(key, kSomeTypes[random.below(kSomeTypes.size())]);
   if (is_open(kFlowProtocol)) {
-    const bool is_arp = openflow::kEthertype.get(key) == kArpType;  // then it is a request or a reply
+    const bool is_arp = openflow::kEthertype.get(key) == kArpType;  // ARP: a request or a reply.
     kFlowProtocol.set(key, is_arp ? 1 + random.below(2) : kSomeProtocols[random.below(kSomeProtocols.size())]);
   }
   kTosPlace.set(key, kTosPlace.get(key) & openflow::kTosMask);
@@ -111,9 +112,10 @@ HeaderGenerator::Header HeaderGenerator::next() {
   return current_;
 }
 
-/// What comes in a row makes the share of hits go astray: then it is led back.
+/// Draws a header. Repetitions shift the share of hits, so the choice is corrected when the share is off by more than
+/// kSlack.
 HeaderGenerator::Header HeaderGenerator::draw() {
-  constexpr double kSlack = 16;  // headers
+  constexpr double kSlack = 16;  // Headers.
   const double missing = options_.hit_share * made_ - hits_;
   const bool chosen = chance(random_, options_.hit_share);
   const bool is_astray = options_.hit_share > 0 && options_.hit_share < 1 && std::abs(missing) > kSlack;
@@ -142,7 +144,8 @@ RuleWords HeaderGenerator::draw_hit(const RuleMatch& match) {
   return key;
 }
 
-/// Now a header put together of two that hit, so that it is like them, now any header.
+/// Draws a header that no rule matches. Every second attempt mixes two matching headers, so that the result resembles
+/// them. The others are random.
 RuleWords HeaderGenerator::draw_miss() {
   constexpr int kPatience = 10'000;
   for (int attempt = 0; attempt < kPatience; ++attempt) {
@@ -162,7 +165,7 @@ RuleWords HeaderGenerator::draw_miss() {
 }
 
 std::uint64_t HeaderGenerator::copies() {
-  const double uniform = static_cast<double>((random_.next() >> 11) + 1) * 0x1p-53;  // over 0, up to 1
+  const double uniform = static_cast<double>((random_.next() >> 11) + 1) * 0x1p-53;  // In (0, 1].
   const double copies = std::ceil(options_.locality / uniform);
   return static_cast<std::uint64_t>(std::clamp(copies, 1.0, static_cast<double>(kMostCopies)));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Headers for any rule set, for benchmarks and tests. The same options give the same headers on every machine.
+// Generates headers for any rule set, for benchmarks and tests. The same options give the same headers on every
+// machine.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +14,11 @@
 namespace penumbra::control::rules {
 
 struct HeaderGeneratorOptions {
-  /// Of the headers so many match a rule, 0 to 1; the others none.
+  /// Share of headers that match a rule, 0 to 1.
   double hit_share = 1;
-  /// 0 to 1: how often a header comes again at once, a number of Pareto's distribution with shape 1 and this scale, as
-  /// ClassBench's trace generator has it (0: no locality, 0.0001: low, 1: high), but kMostCopies at most.
+  /// Locality, 0 to 1. A header repeats a random number of times with a Pareto distribution of shape 1 and this scale,
+  /// as in ClassBench's trace generator. 0 means no locality, 0.0001 low and 1 high locality. The number is at most
+  /// kMostCopies.
   double locality = 0;
   std::uint64_t seed = 1;
 };
@@ -27,18 +29,18 @@ class HeaderGenerator {
 
   struct Header {
     RuleWords key{};
-    std::uint32_t drawn_from = 0;  ///< which of `inside`, from 1; 0 if no rule matches it
+    std::uint32_t drawn_from = 0;  ///< Position in `inside` from 1; 0 if the header matches no rule.
   };
 
-  /// Headers that match are drawn from `inside`, each as often as another; it may be `rules`' own matches, or the
-  /// overlaps of generated ones (rule_generator.h). Fields that are free are random, but such as packets have together:
-  /// of OpenFlow no ports without a protocol that has some, say. So the rule that wins may be another, better one. Both
-  /// lists must outlive the generator. Throws std::invalid_argument for options out of range, for hits inside
-  /// nothing, and for misses where a rule matches everything.
+  /// Headers that match are drawn from `inside` with equal probability. `inside` may be the matches of `rules`, or the
+  /// overlaps of generated rules (rule_generator.h). Open fields are random but consistent: for OpenFlow, there are no
+  /// ports without a protocol that has ports, for example. So a rule with a higher precedence may win. Both lists must
+  /// outlive the generator. Throws std::invalid_argument for options out of range, for hits with an empty `inside`, and
+  /// for misses if a rule matches everything.
   HeaderGenerator(RuleFields fields, std::span<const Rule> rules, std::span<const RuleMatch> inside,
                   const HeaderGeneratorOptions& options);
 
-  /// Throws std::invalid_argument if it finds no header that no rule matches.
+  /// Returns the next header. Throws std::invalid_argument if it finds no header without a matching rule.
   Header next();
 
  private:
@@ -51,7 +53,7 @@ class HeaderGenerator {
   std::span<const RuleMatch> inside_;
   HeaderGeneratorOptions options_;
   Random random_;
-  RuleIndex index_;  ///< of nothing if there shall be no misses
+  RuleIndex index_;  ///< Empty if no misses are requested.
   Header current_;
   std::uint64_t copies_left_ = 0;
   double made_ = 0, hits_ = 0;

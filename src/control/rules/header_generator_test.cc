@@ -39,7 +39,8 @@ bool any_matches(RuleFields fields, const std::vector<Rule>& rules, const RuleWo
   return std::ranges::any_of(rules, [&](const Rule& rule) { return matches(rule.match, fields, key); });
 }
 
-/// Hits lie in the rule that they are drawn from, misses in none, and all can be written and read back.
+/// Hits match the rule from which they are drawn, misses match no rule, and all headers survive writing and reading
+/// back.
 void expect_right(RuleFields fields, const std::vector<Rule>& rules, const std::vector<Header>& headers) {
   for (const Header& header : headers) {
     if (header.drawn_from == 0) {
@@ -66,7 +67,7 @@ TEST(HeaderGenerator, GivesTheShareOfHitsOfGeneratedRules) {
       for (const double locality : {0.0, 0.5}) {
         const auto headers = headers_of(fields, rules, {.hit_share = share, .locality = locality, .seed = 3}, 20'000);
         expect_right(fields, rules, headers);
-        // A row of copies may end the list.
+        // Copies of one header may end the list.
         EXPECT_NEAR(hit_share(headers), share, share == 0 || share == 1 ? 0 : 0.06);
       }
     }
@@ -92,11 +93,11 @@ TEST(HeaderGenerator, LocalityIsHowOftenAHeaderComesAgain) {
       longest = std::max(longest, in_row);
       copies += again ? 1 : 0;
     }
-    EXPECT_LT(longest, 2 * HeaderGenerator::kMostCopies);  // one header may by chance be drawn twice
+    EXPECT_LT(longest, 2 * HeaderGenerator::kMostCopies);  // A header may be drawn twice in succession by chance.
     return static_cast<double>(copies) / static_cast<double>(headers.size());
   };
   EXPECT_LT(share_of_copies(0), 0.001);
-  // Of Pareto's distribution cut off at 1000 the mean is about 1 + scale * ln(1000 / scale).
+  // The mean of a Pareto distribution that is cut off at 1000 is about 1 + scale * ln(1000 / scale).
   EXPECT_NEAR(share_of_copies(0.1), 1 - 1 / (1 + 0.1 * 9.2), 0.1);
   EXPECT_NEAR(share_of_copies(1), 1 - 1 / (1 + 6.9), 0.1);
 }
@@ -113,9 +114,9 @@ TEST(HeaderGenerator, TheSameSeedGivesTheSameHeadersEverywhere) {
   };
   EXPECT_EQ(text(1), text(1));
   EXPECT_NE(text(1), text(2));
-  std::uint64_t hash = 0xCBF29CE484222325U;  // FNV-1a
+  std::uint64_t hash = 0xCBF29CE484222325U;  // FNV-1a.
   for (const char letter : text(1)) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001B3U;
-  // What another machine computed: a difference means that headers are no longer comparable between versions.
+  // The digest comes from another machine. A difference means that headers are no longer comparable between versions.
   EXPECT_EQ(hash, 1255196756189923251U);
 }
 
@@ -138,7 +139,8 @@ TEST(HeaderGenerator, TakesFlowsOfEveryKind) {
       "sctp,tp_src=0x50/0xfff0 actions=drop\ndl_type=0x88cc actions=drop\nip,nw_tos=4 actions=drop\n",
       "flows");
   expect_right(list.fields, list.rules, headers_of(list.fields, list.rules, {}, 20'000));
-  const std::vector<Rule> last(list.rules.begin() + 7, list.rules.end());  // that leave something for misses
+  // These rules leave headers without a match.
+  const std::vector<Rule> last(list.rules.begin() + 7, list.rules.end());
   expect_right(list.fields, last, headers_of(list.fields, last, {.hit_share = 0.5}, 5000));
 }
 

@@ -8,7 +8,8 @@
 
 namespace penumbra::control::rules {
 
-/// A number from 0 to `most`: decimal without leading zeros (which C would take for octal), or hexadecimal behind 0x.
+/// Parses a number from 0 to `most`. It is decimal without leading zeros, which C would read as octal, or hexadecimal
+/// after 0x. Returns nothing for other text.
 inline std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t most) {
   const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
   if (hexadecimal) text.remove_prefix(2);

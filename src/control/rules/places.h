@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the fields of a header stand in its words (penumbra/rule.h), and masks as texts say them.
+// Defines the positions of the fields of a header in its words (penumbra/rule.h), and the forms of masks.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace penumbra::control::rules {
 
-/// `bits` bits of a word, `shift` above its lowest.
+/// A field of `bits` bits in a word, `shift` bits above the lowest.
 struct Place {
   std::uint8_t word, shift, bits;
 
@@ -21,22 +21,22 @@ struct Place {
   }
 };
 
-/// The 5-tuple of IPv4.
+/// Defines the 5-tuple of IPv4.
 namespace ipv4 {
 inline constexpr Place kSource{0, 32, 32}, kDestination{0, 0, 32};
 }
 
-/// The 12 fields of OpenFlow 1.0. Of a priority three bits count, of a ToS six.
+/// Defines the 12 fields of OpenFlow 1.0. Three bits of a priority count, and six bits of a ToS.
 namespace openflow {
 inline constexpr Place kSourceMac{0, 16, 48}, kInPort{0, 0, 16}, kDestinationMac{1, 16, 48}, kEthertype{1, 0, 16},
     kSource{2, 32, 32}, kDestination{2, 0, 32}, kVlan{3, 16, 16}, kVlanPriority{3, 0, 16};
 inline constexpr std::uint64_t kNoVlan = 0xFFFF;
 inline constexpr std::uint64_t kVlanPriorityMask = 7, kTosMask = 0xFC;
-/// The mask of a VLAN whose value is 0 there: there is a tag. VLANs have 12 bits, and kNoVlan has these.
+/// Mask of kVlan that requires a tag if the value is 0. VLANs have 12 bits, and only kNoVlan sets these upper bits.
 inline constexpr std::uint64_t kTaggedMask = 0xF000;
 }  // namespace openflow
 
-/// In the last word, which is the same of all fields but for the ToS.
+/// Returns a position in the last word, whose layout is the same for all kinds of fields, except for the ToS.
 constexpr Place last_word_place(RuleFields fields, unsigned shift, std::uint8_t bits) {
   return {static_cast<std::uint8_t>(words_of(fields) - 1), static_cast<std::uint8_t>(shift), bits};
 }
@@ -51,7 +51,7 @@ constexpr Place protocol_place(RuleFields fields) {
 }
 inline constexpr Place kTosPlace = last_word_place(RuleFields::openflow, kTosShift, 8);
 
-/// Whether a mask of so many bits is one of a prefix.
+/// Returns true if a mask of `bits` bits is a prefix.
 constexpr bool is_prefix_mask(std::uint64_t mask, unsigned bits) {
   const std::uint64_t all = bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
   const std::uint64_t wild = ~mask & all;

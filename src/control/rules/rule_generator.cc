@@ -15,12 +15,12 @@
 namespace penumbra::control::rules {
 namespace {
 
-/// Bits that tell so many things apart.
+/// Returns the number of bits that distinguish `count` values.
 unsigned bits_for(std::uint32_t count) {
   return static_cast<unsigned>(std::bit_width(count - 1));
 }
 
-/// Rules with one mask.
+/// Describes the rules with one mask.
 struct Subtable {
   std::uint32_t size;
   RuleWords mask{};
@@ -37,10 +37,11 @@ void check(const RuleGeneratorOptions& options) {
   between("the number of matching classes", options.matching_classes, 1, options.classes);
 }
 
-/// How rules that shall meet are made: a cluster is a header with all fields, seen under the mask of each class of its
-/// group. The uppermost bits of the destination tell groups apart and those of the source clusters of a group, so that
-/// no others meet. A class with one rule in a group with several clusters is in all of them: it has nothing of the
-/// source, and what it has is alike in all headers of the group.
+/// Generates rules with defined overlaps. A cluster is a header with all fields; each subtable of its group has the
+/// rule that its mask cuts from the header. The uppermost bits of the destination differ between groups, and those of
+/// the source between clusters of a group. So other rules never overlap. A subtable with one rule in a group with
+/// several clusters matches all clusters. Its mask omits the source, and its fields are equal in all headers of the
+/// group.
 class RuleSetMaker {
  public:
   explicit RuleSetMaker(const RuleGeneratorOptions& options)
@@ -69,13 +70,13 @@ class RuleSetMaker {
     const std::uint32_t groups = (options_.classes - 1) / options_.matching_classes + 1;
     group_bits_ = bits_for(groups);
     cluster_bits_ = bits_for(classes_.front().size);
-    // A multiple of an odd number goes through all numbers of so many bits.
+    // Multiples of an odd number take all values of a given width.
     group_step_ = random_.next() | 1;
     cluster_step_ = random_.next() | 1;
   }
 
   void make_group(std::uint32_t number, std::span<Subtable> group) {
-    const std::uint32_t clusters = group.front().size;  // the largest class is the first
+    const std::uint32_t clusters = group.front().size;  // The largest subtable is the first.
     const auto is_in_all = [clusters](const Subtable& each) { return clusters > 1 && each.size == 1; };
     RuleWords alike{};
     for (Subtable& each : group) {
@@ -124,7 +125,7 @@ class RuleSetMaker {
   const RuleGeneratorOptions& options_;
   Random random_;
   MaskMaker masks_;
-  std::vector<Subtable> classes_;  ///< the largest first
+  std::vector<Subtable> classes_;  ///< The largest first.
   unsigned group_bits_ = 0, cluster_bits_ = 0;
   std::uint64_t group_step_ = 1, cluster_step_ = 1;
   GeneratedRules result_;

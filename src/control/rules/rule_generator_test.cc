@@ -36,7 +36,7 @@ std::string rules_text(RuleFields fields, const std::vector<Rule>& rules) {
   return text.str();
 }
 
-/// FNV-1a, 64 bits.
+/// Returns the 64-bit FNV-1a hash.
 std::uint64_t text_digest(const std::string& text) {
   std::uint64_t hash = 0xCBF29CE484222325U;
   for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001B3U;
@@ -51,7 +51,7 @@ TEST(RuleGenerator, TheSameOptionsGiveTheSameRulesEverywhere) {
     EXPECT_NE(text, rules_text(fields, generate_rules({.fields = fields, .seed = 2}).rules));
     digests[fields] = text_digest(text);
   }
-  // What another machine computed: a difference means that rules are no longer comparable between versions.
+  // The digests come from another machine. A difference means that rules are no longer comparable between versions.
   EXPECT_EQ(digests[RuleFields::ipv4], 6840045160196946727U);
   EXPECT_EQ(digests[RuleFields::ipv6], 17741671613674328591U);
   EXPECT_EQ(digests[RuleFields::openflow], 3510625968286232618U);
@@ -59,7 +59,7 @@ TEST(RuleGenerator, TheSameOptionsGiveTheSameRulesEverywhere) {
 
 struct Knobs {
   std::uint32_t rules, classes, full_classes, matching_classes;
-  bool all_meet;  ///< whether every rule has a part in an overlap
+  bool all_meet;  ///< True if every rule is part of an overlap.
 
   friend std::ostream& operator<<(std::ostream& out, const Knobs& k) {
     return out << "N " << k.rules << ", C " << k.classes << ", F " << k.full_classes << ", Cm " << k.matching_classes;
@@ -92,7 +92,7 @@ TEST_P(RuleGeneratorKnobs, GiveWhatTheySay) {
   }
   EXPECT_EQ(different.size(), rules.size());
   ASSERT_EQ(sizes.size(), knobs().classes);
-  // F classes of [N - (C - F)] / F rules, the others of one.
+  // F subtables have [N - (C - F)] / F rules, the others one.
   const std::uint32_t shared = knobs().rules - (knobs().classes - knobs().full_classes);
   std::vector<std::uint32_t> expected(knobs().classes, 1), found;
   for (std::uint32_t i = 0; i < knobs().full_classes; ++i) {
@@ -102,7 +102,7 @@ TEST_P(RuleGeneratorKnobs, GiveWhatTheySay) {
   std::ranges::sort(found, std::greater<>());
   EXPECT_EQ(found, expected);
 
-  // Headers inside an overlap are matched by so many rules, one of a class.
+  // A header inside an overlap matches Cm rules, one of each subtable.
   ASSERT_FALSE(overlaps.empty());
   HeaderGenerator headers(fields(), rules, overlaps, {});
   std::set<const Rule*> met;
@@ -119,7 +119,7 @@ TEST_P(RuleGeneratorKnobs, GiveWhatTheySay) {
     ASSERT_EQ(matching, knobs().matching_classes);
     ASSERT_EQ(masks.size(), matching);
   }
-  // Every rule has a part in one overlap or another, if that is how the classes work out.
+  // Every rule is part of an overlap, if the sizes of the subtables permit it.
   std::set<const Rule*> parts;
   for (const Rule& rule : rules) {
     const bool is_part = std::ranges::any_of(overlaps, [&](const RuleMatch& overlap) {

@@ -10,17 +10,17 @@
 
 namespace penumbra::control::rules {
 
-/// Says whether any rule matches a header: a hash table for each mask.
+/// Tests if any rule matches a header. The index has a hash table for each mask.
 class RuleIndex {
  public:
-  /// The rules must outlive it.
+  /// The rules must outlive the index.
   RuleIndex(RuleFields fields, std::span<const Rule> rules);
   bool any(const RuleWords& key) const;
 
  private:
   struct Class {
     RuleWords mask{};
-    std::unordered_multimap<std::uint64_t, const RuleMatch*> matches;  ///< by a hash of their values
+    std::unordered_multimap<std::uint64_t, const RuleMatch*> matches;  ///< Keyed by a hash of the match's value.
   };
 
   RuleFields fields_;

@@ -8,11 +8,11 @@
 
 namespace penumbra::control::rules {
 
-/// Rules as a file has them.
+/// Holds the rules of a file.
 struct RuleList {
   RuleFields fields = RuleFields::ipv4;
-  std::vector<Rule> rules;           ///< normalised, in the file's order
-  std::vector<std::uint32_t> lines;  ///< of each rule, from 1
+  std::vector<Rule> rules;           ///< Normalised, in the file's order.
+  std::vector<std::uint32_t> lines;  ///< Line of each rule, from 1.
 };
 
 }  // namespace penumbra::control::rules

@@ -10,16 +10,16 @@
 namespace penumbra::control::rules {
 namespace {
 
-/// `bits` bits of a word, and what goes on behind them.
+/// An address of `bits` bits of a word, which may continue in the next word.
 struct AddressField {
   std::size_t word;
   unsigned shift, bits;
-  unsigned more_bits;   ///< in the next word
-  unsigned fixed_bits;  ///< the uppermost ones, which are alike in all headers
+  unsigned more_bits;   ///< Bits in the next word.
+  unsigned fixed_bits;  ///< Number of uppermost bits that are equal in all headers.
   std::uint64_t fixed;
 };
 
-/// IPv6 addresses are global ones (2000::/3), MAC addresses locally administered ones of stations.
+/// IPv6 addresses are global unicast (2000::/3). MAC addresses are locally administered unicast addresses.
 AddressField address_field(RuleFields fields, Side side) {
   const bool is_source = side == Side::source;
   switch (fields) {
@@ -37,7 +37,7 @@ std::uint64_t low_bits(unsigned count) {
   return count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
 }
 
-/// The uppermost `count` of `bits` bits.
+/// Returns a mask of the uppermost `count` of `bits` bits.
 std::uint64_t high_bits(unsigned count, unsigned bits) {
   return low_bits(bits) & ~low_bits(bits - count);
 }
@@ -73,7 +73,7 @@ RuleWords MaskMaker::draw(const Anchors& anchors) {
   return mask;
 }
 
-/// As little of the field as may be, all of it, or something between.
+/// Adds a prefix of the field to the mask: the shortest one possible, the whole field, or a length between.
 void MaskMaker::take_prefix(RuleWords& mask, Side side, unsigned anchor_bits) {
   const AddressField field = address_field(fields_, side);
   const unsigned least = anchor_bits == 0 ? 0 : field.fixed_bits + anchor_bits;
@@ -114,7 +114,7 @@ RuleWords random_full_header(Random& random, RuleFields fields) {
     if (field.fixed_bits > 0)
       key[field.word] = (key[field.word] & ~(low_bits(field.fixed_bits) << shift)) | field.fixed << shift;
   }
-  key[words_of(fields) - 1] &= high_bits(32, 64);  // ports
+  key[words_of(fields) - 1] &= high_bits(32, 64);  // Keeps only the ports.
   protocol_place(fields).set(key, random.below(2) == 0 ? kTcpProtocol : kUdpProtocol);
   if (fields != RuleFields::openflow) return key;
   constexpr std::uint32_t kPorts = 48, kMostVlan = 4094;

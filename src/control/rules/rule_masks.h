@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The masks and headers that rule_generator.cc makes its rules of.
+// The masks and headers from which rule_generator.cc makes its rules.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 
 namespace penumbra::control::rules {
 
-/// The two fields whose uppermost bits keep rules apart: addresses, of OpenFlow MAC addresses.
+/// The two fields whose uppermost bits keep rules apart: addresses, for OpenFlow MAC addresses.
 enum class Side : std::uint8_t { source, destination };
 
-/// Writes the lowest `bits` bits of `number` to the uppermost bits of that field that differ from header to header.
+/// Writes the lowest `bits` bits of `number` to the uppermost variable bits of the field.
 void set_anchor(RuleWords& words, RuleFields fields, Side side, unsigned bits, std::uint64_t number);
 
-/// What a class's mask has to take of the two fields.
+/// Requirements of a mask for the two fields.
 struct Anchors {
-  unsigned source_bits = 0, destination_bits = 0;  ///< those of set_anchor()
-  bool is_source_wild = false;                     ///< nothing of the source
+  unsigned source_bits = 0, destination_bits = 0;  ///< Number of bits that set_anchor() writes.
+  bool is_source_wild = false;                     ///< The mask omits the source.
 };
 
-/// Masks that are all different.
+/// Generates masks that are all different.
 class MaskMaker {
  public:
   MaskMaker(Random& random, RuleFields fields) : random_(random), fields_(fields) {}
-  /// Throws std::invalid_argument if it finds no new one.
+  /// Returns a new mask. Throws std::invalid_argument if it finds none.
   RuleWords make(const Anchors& anchors);
 
  private:
@@ -42,7 +42,7 @@ class MaskMaker {
   std::set<RuleWords> made_;
 };
 
-/// A header that has all fields: of OpenFlow a segment of TCP or UDP over IPv4 with a VLAN tag.
+/// Returns a random header with all fields. For OpenFlow it is a TCP or UDP packet over IPv4 with a VLAN tag.
 RuleWords random_full_header(Random& random, RuleFields fields);
 
 }  // namespace penumbra::control::rules

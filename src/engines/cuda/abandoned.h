@@ -12,8 +12,9 @@
 
 namespace penumbra::cuda {
 
-/// Keeps a device that was abandoned, and what it may still read and write, for good: until the process ends, nobody
-/// can say when it has done with that. So it keeps what copies of its tables are read from.
+/// Keeps an abandoned device, and the memory that it may still access, until the process ends. A GPU in this state may
+/// access memory at any time. The staging memory of the table copies is therefore kept too. May be called on any
+/// thread.
 template <class Kept, class Copies, class... Memory>
 void keep_for_good(std::unique_ptr<Kept> device, const std::vector<Copies*>& tables, Memory... memory) {
   using Stagings = std::vector<std::shared_ptr<const HugeMemory>>;

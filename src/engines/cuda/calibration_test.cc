@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plans: measured before traffic, told by a person, kept for the next run. On a fake device the figures mean nothing.
+// Tests plans that are measured before traffic, fixed by the user, or stored for the next run. Timings on a fake device
+// have no meaning.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +49,7 @@ TEST(CudaPlan, IsNoneOfAnotherValue) {
 
 class CudaCalibration : public testing::Test {
  protected:
-  /// An engine that expects batches and has a queue, as a router's has before it begins.
+  /// An engine with announced batches and a queue, like a router's engine before traffic.
   struct Begun {
     Begun(FakeWorld& world, const EngineSettings& told) : engine(world.backend(), told) {
       engine.use_table(world.modulo);
@@ -103,7 +104,7 @@ TEST_F(CudaCalibration, KeepsToWhatWasTold) {
   EXPECT_EQ(plan->gather, 5U);
 }
 
-/// What was found among fewer plans is not the best of all.
+/// A result found among fewer plans is not the best of all plans.
 TEST_F(CudaCalibration, HoldsForTheSameConstraintsOnly) {
   const auto conditions = [this](const EngineSettings& told) { return Begun(world_, told).engine.calibration_key(); };
   EXPECT_EQ(conditions({}), "fake");

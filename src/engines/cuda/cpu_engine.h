@@ -8,7 +8,7 @@
 
 namespace penumbra::cuda {
 
-/// What runs shaders while a GPU does not: the best engine that does so on the worker's own core. There always is one.
+/// Creates the engine that runs shaders while a GPU cannot: the best available synchronous engine. There always is one.
 inline std::unique_ptr<Engine> create_cpu_engine() {
   const auto is_one = [](const EngineInfo& info) { return info.is_synchronous && info.probe().available; };
   return std::ranges::find_if(engines(), is_one)->create({});

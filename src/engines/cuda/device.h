@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seam between the engine `cuda` and the GPU: what its launch_thread asks of it. The runtime's form of it is in
-// runtime_device.cc; the tests have one that works on the CPU, takes its time and fails when it is told to.
+// Interface between the engine `cuda` and the GPU, as its launch thread uses it. runtime_device.cc implements it with
+// the CUDA runtime; tests have an implementation on the CPU that delays work and injects failures.
 //
-// All calls come from the launch_thread's thread. Copies and launches are asynchronous: those of one stream run in the
-// order in which they were given, those of several in any.
+// All calls come from the launch thread. Copies and launches are asynchronous: operations of one stream run in the
+// order in which they were given, operations of different streams in any order.
 #pragma once
 
 #include <array>
@@ -22,10 +22,10 @@
 
 namespace penumbra::cuda {
 
-/// What a GPU answered in place of doing what it was asked.
+/// A failure that a GPU reported.
 class DeviceError : public std::runtime_error {
  public:
-  /// `is_final`: nothing that this process asks of the device will succeed any more, so that trying again is in vain.
+  /// `is_final` means that no later request of this process to the device can succeed, so that a retry is useless.
   DeviceError(const std::string& what, bool is_final) : std::runtime_error(what), is_final_(is_final) {}
   bool is_final() const { return is_final_; }
 
@@ -33,30 +33,30 @@ class DeviceError : public std::runtime_error {
   bool is_final_;
 };
 
-/// A failure for good, with what is left to do about it.
+/// Returns a final failure, whose text says how to recover.
 inline DeviceError final_failure(const std::string& what) {
-  return {what + "; this program has to be started anew to use the GPU again", true};
+  return {what + "; this program has to be restarted to use the GPU again", true};
 }
-/// That of what takes longer than it may.
+/// Returns the final failure of an operation that exceeds its time limit.
 inline DeviceError endless(const std::string& what, std::chrono::milliseconds patience) {
   return final_failure(what + " has not come to its end in " + std::to_string(patience.count()) + " ms");
 }
 
-/// A range of a batch as a launch sees it: where its columns begin, in the order of the shader's arguments.
+/// A range of a batch in a launch: the addresses of its columns, in the order of the shader's arguments.
 struct Segment {
   std::array<const std::byte*, kMaxColumns> inputs{};
   std::array<std::byte*, kMaxColumns> outputs{};
   std::uint32_t items = 0;
 };
 
-/// As many as fit into a launch's parameters.
+/// Most segments that fit into a launch's parameters.
 inline constexpr std::uint32_t kMostSegments = 64;
 
-/// One shader over several batches on one table. `view` is the shader's view with the device's pointers in it.
+/// One shader over several batches on one table. `view` is the shader's view with device pointers.
 struct Launch {
   const Shader* shader = nullptr;
   const void* view = nullptr;
-  std::span<const Segment> segments;  ///< at most kMostSegments
+  std::span<const Segment> segments;  ///< At most kMostSegments.
 };
 
 /// A small copy from the host to the device.
@@ -66,61 +66,60 @@ struct CopyRange {
   std::size_t bytes = 0;
 };
 
-/// All but the destructor, release() and unshare() throw DeviceError. The device is then to be destroyed, or abandoned
-/// if the failure is final.
+/// A GPU. All members but the destructor, abandon(), release() and unshare() throw DeviceError. The caller must then
+/// destroy the device, or abandon it if the failure is final.
 class Device {
  public:
   Device() = default;
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
-  /// Waits for what it was given, and takes back all memory that it gave and shared.
+  /// Waits for all work, then frees all memory and unregisters shared memory.
   virtual ~Device() = default;
-  /// In place of the destructor, which may never return. For this reason nothing will be asked of it any more, but for
-  /// whether streams have come to their marks, and for a copy that tells a resident kernel to end.
+  /// Call instead of the destructor if it may never return. Afterwards only reached() may be called, and the copy that
+  /// makes a resident kernel end.
   virtual void abandon(const std::string& reason) noexcept = 0;
-  /// Throws a final DeviceError if anyone of this process has abandoned the GPU; costs one load, so it can be asked at
-  /// every turn.
+  /// Throws a final DeviceError if any user in this process has abandoned the GPU. The check costs one load, so that
+  /// every turn can call it.
   virtual void throw_if_lost() const = 0;
 
-  /// What it is, for people.
+  /// Returns the GPU's name for people.
   virtual std::string name() const = 0;
 
-  // Memory. These may wait until nothing runs on the GPU, and bring about a pause for that.
+  // Memory. These functions may wait until no kernel runs on the GPU; they make a KernelPause for that.
 
-  /// Memory of the device.
+  /// Allocates `bytes` bytes of device memory.
   virtual std::byte* allocate(std::size_t bytes) = 0;
-  /// Does nothing if the GPU is lost, which may go on with the memory.
+  /// Frees `memory`. Does nothing after a device failure, because the GPU may still access the memory.
   virtual void release(std::byte* memory) noexcept = 0;
-  /// Lets the device reach host memory; returns the memory's address there.
+  /// Registers host memory with the GPU, and returns the memory's device address.
   virtual std::byte* share(std::byte* host, std::size_t bytes) = 0;
-  /// As release().
+  /// Unregisters host memory. Does nothing after a device failure.
   virtual void unshare(std::byte* host) noexcept = 0;
 
   // Streams.
 
-  /// `host` is shared memory and stays as it is until the copy is done.
+  /// Copies to the device. `host` is shared memory and must not change until the copy is done.
   virtual void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) = 0;
-  /// The same of many small ranges at once. They themselves, and what they are copied from, lie in one memory that was
-  /// shared.
+  /// Copies many small ranges. The ranges themselves and their sources lie in one shared memory.
   virtual void scatter(unsigned stream, std::span<const CopyRange> ranges) {
     for (const CopyRange& range : ranges) to_device(stream, range.to, range.from, range.bytes);
   }
   virtual void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) = 0;
   virtual void on_device(unsigned stream, std::byte* to, const std::byte* from, std::size_t bytes) = 0;
   virtual void launch(unsigned stream, const Launch& launch) = 0;
-  /// Sets a mark behind what the stream was given.
+  /// Marks the end of the work that `stream` has been given.
   virtual void mark(unsigned stream) = 0;
-  /// Whether the stream has come to its last mark; true if it has none. Also how the failure of something asynchronous
-  /// comes to light.
+  /// Returns true if the stream has reached its last mark, or has none. Throws the failure of earlier asynchronous
+  /// work.
   virtual bool reached(unsigned stream) = 0;
 };
 
-/// What an engine runs on: its devices, how to open one with so many streams, and the shaders that were compiled for
-/// them.
+/// The devices of an engine, and the shaders compiled for them.
 struct Backend {
-  std::function<std::unique_ptr<Device>(unsigned device, unsigned streams)> open;  ///< throws DeviceError
+  std::function<std::unique_ptr<Device>(unsigned device, unsigned streams)>
+      open;  ///< Opens a device with `streams` streams; throws DeviceError.
   std::function<const Shader*(const std::string& name)> find_shader;
-  std::vector<int> nodes;  ///< of each device, at least one: the NUMA node near it, or below 0
+  std::vector<int> nodes;  ///< NUMA node near each device, at least one element; below 0 if unknown.
 };
 
 }  // namespace penumbra::cuda

@@ -9,12 +9,12 @@
 
 namespace penumbra::cuda {
 
-/// Of one GPU: whether it is lost to this process, and why. Who gives it up says so, and all others that use it ask
-/// before a call of the driver that may not return; whether their own work has ended they still ask the driver. Any
-/// thread.
+/// Records that one GPU has failed for this process, and the reason. The user that gives up the GPU records the
+/// failure. All other users check the record before a driver call that may not return, but still ask the driver if
+/// their own work has ended. May be used on any thread.
 class DeviceFailure {
  public:
-  /// The first reason stays.
+  /// Records the failure; the first reason is kept.
   void tell(const std::string& reason) noexcept {
     const std::lock_guard lock(mutex_);
     if (is_told()) return;
@@ -22,7 +22,7 @@ class DeviceFailure {
     is_told_.store(true, std::memory_order_release);
   }
   bool is_told() const noexcept { return is_told_.load(std::memory_order_acquire); }
-  /// Once it is told.
+  /// Returns the reason. Call only after is_told() returned true.
   const std::string& reason() const noexcept { return reason_; }
   void throw_if_told() const {
     if (is_told()) [[unlikely]]
@@ -30,7 +30,7 @@ class DeviceFailure {
   }
 
  private:
-  std::mutex mutex_;  ///< of those who tell
+  std::mutex mutex_;  ///< Serializes writers.
   std::atomic<bool> is_told_{false};
   std::string reason_;
 };

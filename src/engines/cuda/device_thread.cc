@@ -11,10 +11,10 @@
 namespace penumbra::cuda {
 namespace {
 
-constexpr unsigned kSpins = 64;        ///< idle turns without giving up the core
-constexpr unsigned kIdleTurns = 2000;  ///< before it sleeps
+constexpr unsigned kSpins = 64;        ///< Idle turns without yielding the core.
+constexpr unsigned kIdleTurns = 2000;  ///< Idle turns before the thread sleeps.
 
-/// The cores that this process had when it began: who opens the first queue may be pinned to one by then.
+/// Cores of the process at its start; the caller that opens the first queue may be pinned to one core by then.
 const cpu_set_t kCores = [] {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -44,7 +44,7 @@ void DeviceThread::keep_off(unsigned core) {
   });
 }
 
-/// In vain, and without harm, where the cores are others by now.
+/// Has no effect if the process may no longer use these cores.
 void DeviceThread::move() const {
   cpu_set_t shared, others;
   CPU_AND(&shared, &kCores, &workers_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one thread that talks to a GPU (PacketShader, section 5.1), for any engine: takes turns at its work, does what
-// other threads ask of it in between, and sleeps when there is nothing to do.
+// The single thread that talks to a GPU (PacketShader, section 5.1), for any engine. The thread loops over its work,
+// runs requests of other threads between turns, and sleeps when it has no work.
 #pragma once
 
 #include <sched.h>
@@ -26,37 +26,39 @@ class DeviceThread {
   DeviceThread(const DeviceThread&) = delete;
   DeviceThread& operator=(const DeviceThread&) = delete;
 
-  /// Begins with open(), if it has not begun yet, and returns after that.
+  /// Starts the thread with open(), unless it runs already, and returns after open().
   void start();
-  /// A worker will run on this core: the thread stays off it, as long as there is another one that this process had
-  /// when it began.
+  /// Keeps the thread off `core`, on which a worker will run, as long as another core is left that the process had at
+  /// its start.
   void keep_off(unsigned core);
 
  protected:
   using Clock = std::chrono::steady_clock;
 
-  /// `name` as `top -H` shows it. It sleeps for so long at most, even if nobody rings. Throws std::system_error.
+  /// `name` is the thread's name in `top -H`. `longest_sleep` limits a sleep without a ring of the doorbell. Throws
+  /// std::system_error.
   DeviceThread(const char* name, std::chrono::milliseconds longest_sleep);
-  /// stop() was called: by the destructor of whoever has the work.
+  /// The derived class must have called stop() in its destructor.
   virtual ~DeviceThread() = default;
-  /// Ends with close(), if it has begun.
+  /// Ends the thread with close(), if it was started.
   void stop();
 
-  /// Has the thread do it, and waits until it has; before start() the caller does it. What throws DeviceError loses the
-  /// device.
+  /// Runs `request` on the thread and waits for it; before start() the caller runs it. A DeviceError that it throws is
+  /// a device failure.
   void ask(std::function<void()> request);
 
-  // The thread's own. What of these throws DeviceError, but for lose() and close(), loses the device.
+  // The thread calls the following functions. A DeviceError from any of them but lose() and close() is a device
+  // failure.
 
   virtual void open() = 0;
-  /// Returns whether anything was done.
+  /// Does one round of work. Returns true if anything was done.
   virtual bool turn() = 0;
-  /// Whether only a ring of doorbell_ can change that.
+  /// True if only a ring of doorbell_ can bring new work.
   virtual bool has_nothing_to_do() const = 0;
   virtual void lose(const DeviceError& error) = 0;
   virtual void close() = 0;
 
-  Doorbell doorbell_;  ///< wakes it
+  Doorbell doorbell_;  ///< Wakes the thread.
 
  private:
   void run();
@@ -67,15 +69,15 @@ class DeviceThread {
 
   const char* const name_;
   const std::chrono::milliseconds longest_sleep_;
-  FileDescriptor epoll_;  ///< in which it sleeps
+  FileDescriptor epoll_;  ///< The thread sleeps in it.
   std::atomic<bool> stop_{false}, is_asked_{false};
   std::mutex requests_mutex_;
   std::vector<std::packaged_task<void()>> requests_;
   std::thread thread_;
-  cpu_set_t workers_{};  ///< cores; the thread's own
+  cpu_set_t workers_{};  ///< Cores of workers. Used on the thread only.
 };
 
-/// The name of the first of the threads' devices that was ever opened, for they are alike; empty: none was.
+/// Returns the name of the first device that was ever opened, or an empty string. The devices are alike.
 template <class Threads>
 std::string first_device_name(const Threads& threads) {
   for (const auto& thread : threads) {

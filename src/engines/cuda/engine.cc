@@ -87,7 +87,7 @@ std::unique_ptr<EngineQueue> CudaEngine::open_queue_near(int node) {
   return std::make_unique<CudaQueue>(*threads_[gpu], *cpu_, cpu_->open_queue());
 }
 
-/// Measures what is neither told nor known from an earlier run.
+/// Measures the plans that are neither fixed by the user nor known from an earlier run.
 void CudaEngine::load_calibrations(std::vector<EngineCalibration> calibrations) {
   for (const Expected& expected : expected_) {
     if (constraints_.decides_all()) continue;
@@ -110,7 +110,7 @@ void CudaEngine::load_calibrations(std::vector<EngineCalibration> calibrations) 
   }
 }
 
-/// What the first GPU found that found it: they are alike.
+/// Returns, for each shader and size class, the result of the first GPU that has one; the GPUs are alike.
 std::vector<EngineCalibration> CudaEngine::calibrations() const {
   std::vector<EngineCalibration> found;
   for (const auto& launch_thread : threads_) {

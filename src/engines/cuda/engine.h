@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine `cuda`: shaders on a GPU, in batches that one launch_thread thread gathers from all workers.
+// The engine `cuda`: runs shaders on GPUs in batches that one launch thread per GPU gathers from all workers.
 #pragma once
 
 #include <memory>
@@ -14,29 +14,29 @@
 
 namespace penumbra::cuda {
 
-/// What the engine can be told.
+/// Returns the engine's settings.
 std::vector<EngineSetting> settings();
 
-/// Each GPU has a launch_thread, and every table. GPUs are opened with the first queue: an engine that is only asked
-/// for its shaders costs nothing. A queue keeps to one GPU: if that one is lost, its batches run on the CPU.
+/// Each GPU has a launch thread and a copy of every table. The first queue opens the GPUs, so that an engine that only
+/// lists its shaders costs nothing. A queue uses one GPU only; after a failure of this GPU its batches run on the CPU.
 class CudaEngine final : public Engine {
  public:
   CudaEngine(Backend backend, LaunchOptions options);
-  /// With the options that the settings give.
+  /// Makes the engine with the options of `settings`.
   CudaEngine(Backend backend, const EngineSettings& settings);
-  /// No queue is left. Owners of tables may go on changing them.
+  /// All queues must be closed. Owners of tables may still change them.
   ~CudaEngine() override;
 
   const Shader* find_shader(const std::string& name) const override { return backend_.find_shader(name); }
   void use_table(Table& table) override;
   void announce(const Shader& shader, const Table& table) override { expected_.push_back({&shader, &table}); }
   std::unique_ptr<EngineQueue> open_queue() override { return open_queue_near(-1); }
-  /// The GPUs' threads stay off the worker's core.
+  /// Keeps the GPUs' threads off the worker's core.
   std::unique_ptr<EngineQueue> open_queue_for(unsigned core) override;
   std::vector<std::string> notes() const override;
   std::vector<EngineCalibration> calibrations() const override;
   void load_calibrations(std::vector<EngineCalibration> calibrations) override;
-  /// The GPU, and what is requested of plans.
+  /// Returns the GPU's name and the constraints on plans.
   std::string calibration_key() const override;
 
  private:
@@ -49,12 +49,12 @@ class CudaEngine final : public Engine {
 
   const Backend backend_;
   const PlanConstraints constraints_;
-  const std::unique_ptr<Engine> cpu_;  ///< what runs shaders while the GPU does not
+  const std::unique_ptr<Engine> cpu_;  ///< Runs shaders while the GPU cannot.
   std::vector<Expected> expected_;
-  std::vector<std::unique_ptr<LaunchThread>> threads_;  ///< of each GPU
-  std::vector<unsigned> queues_;                        ///< that each was given so far
-  /// Of each table one for each GPU. While they are there they are rung for by the tables' owners; so launch threads
-  /// outlive them, but for their threads.
+  std::vector<std::unique_ptr<LaunchThread>> threads_;  ///< One per GPU.
+  std::vector<unsigned> queues_;                        ///< Queues that each GPU has been given.
+  /// One per table and GPU. Owners of tables ring the launch threads' doorbells through these copies, so LaunchThread
+  /// objects must outlive them; the threads themselves need not.
   std::vector<std::unique_ptr<TableCopies>> tables_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine on a fake device: order, gathering, tables that change, ends of all kinds.
+// Tests the engine on a fake device: order, gathering, changing tables, and closing in every state.
 #include "cuda/engine.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ class CudaEngineOnAFake : public testing::TestWithParam<Setup> {
  protected:
   LaunchOptions options() const {
     return {.constraints = {.streams = GetParam().streams, .gather = GetParam().gather, .access = GetParam().access},
-            .patience = std::chrono::minutes(1)};  // a fake device is as slow as the machine that it shares
+            .patience = std::chrono::minutes(1)};  // A fake device is as slow as the machine that it shares.
   }
   FakeWorld world_;
 };
@@ -166,7 +166,7 @@ INSTANTIATE_TEST_SUITE_P(Settings, CudaEngineOnAFake,
                                          Setup{16, kMostSegments, Access::copied}, Setup{4, 32, Access::mapped}),
                          name_of);
 
-/// Submits `count` batches of so many items, and waits until all are back.
+/// Submits `count` batches of `items` items, and waits until all are back.
 void run_batches(EngineQueue& queue, const FakeWorld& world, std::size_t count, std::size_t items) {
   const std::vector<std::uint32_t> in = world.numbers(items);
   std::vector<std::uint16_t> out(items);
@@ -178,7 +178,7 @@ void run_batches(EngineQueue& queue, const FakeWorld& world, std::size_t count, 
   EXPECT_EQ(back, count);
 }
 
-/// A delay that no test sees the end of.
+/// Longer than any test.
 constexpr std::chrono::minutes kForEver{10};
 
 TEST(CudaMaxDelay, HoldsBatchesBackUntilALaunchIsFull) {

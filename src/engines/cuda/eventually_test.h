@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: waiting for another thread, but not for ever.
+// Waits for another thread in tests, with a time limit.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace penumbra::cuda {
 
-/// Whether the condition comes to hold within a minute.
+/// Returns true if the condition becomes true within a minute.
 template <class Condition>
 bool eventually(const Condition& condition) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: a device without a GPU. What a stream was given is done when the launch_thread asks whether it is done,
-// not before, and the streams take turns at random: so whoever touches memory too early, or gives it away too early,
-// gets wrong answers. The device's memory is not the host's. It fails when it is told to, and goes on with what it was
-// given when it is given up. As with a GPU, no kernel that never ends may run during some of its calls.
+// A device for tests that needs no GPU. A stream's work runs only when the launch thread asks whether it is done, and
+// the streams take turns at random. Code that reads memory too early, or reuses it too early, therefore gets wrong
+// answers. Device memory is separate from host memory. The device fails on request, and continues with its work after
+// it is abandoned. As with a GPU, no resident kernel may run during some of its calls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,29 +34,29 @@
 
 namespace penumbra::cuda {
 
-/// What the test tells the devices, and what they tell the test. Any thread.
+/// Faults that the test injects, and counters of the devices. May be used on any thread.
 struct FakeFaults {
-  std::atomic<bool> absent{false};            ///< opening fails
-  std::atomic<int> absent_device{-1};         ///< of this one
-  std::atomic<bool> no_memory{false};         ///< allocating fails
-  std::atomic<int> launches_until_fault{-1};  ///< then one launch fails; below 0: none
+  std::atomic<bool> absent{false};            ///< Opening fails.
+  std::atomic<int> absent_device{-1};         ///< Opening this device fails.
+  std::atomic<bool> no_memory{false};         ///< Allocation fails.
+  std::atomic<int> launches_until_fault{-1};  ///< Launches until one fails; below 0: none fails.
   std::atomic<bool> fault_is_final{false};
-  std::atomic<bool> fault_is_late{false};       ///< not the launch fails, but the question whether it is done
-  std::atomic<bool> fault_after_an_end{false};  ///< the next launch that is asked about has ended; then asking fails
-  std::atomic<int> asked_in_vain{0};  ///< on a device that was abandoned, about launches that were known to have ended
-  std::atomic<bool> stuck{false};     ///< nothing is ever done
-  std::atomic<int> stuck_stream{-1};  ///< likewise on this one
-  std::atomic<bool> fails_to_mark{false};                ///< once
-  std::atomic<bool> fails_to_mark_after_a_fault{false};  ///< of a launch: likewise
+  std::atomic<bool> fault_is_late{false};       ///< The query for the end fails instead of the launch.
+  std::atomic<bool> fault_after_an_end{false};  ///< The next launch that is queried has ended; queries fail afterwards.
+  std::atomic<int> asked_in_vain{0};            ///< Queries of an abandoned device about launches known to have ended.
+  std::atomic<bool> stuck{false};               ///< No work is ever done.
+  std::atomic<int> stuck_stream{-1};            ///< No work of this stream is ever done.
+  std::atomic<bool> fails_to_mark{false};       ///< The next mark fails.
+  std::atomic<bool> fails_to_mark_after_a_fault{false};  ///< The next mark after a failed launch fails.
   std::atomic<int> opened{0}, destroyed{0}, abandoned{0};
-  std::atomic<int> shared{0};                  ///< memories that are
-  std::atomic<std::uint64_t> turns{0};         ///< of a thread, at each of which it asks whether its device is lost
-  std::atomic<int> most_segments{0};           ///< of a launch so far
-  std::array<std::atomic<int>, 2> launches{};  ///< of each device
-  std::array<DeviceFailure, 2> losses{};       ///< likewise
-  std::atomic<const std::byte*> copied_from{nullptr}, copied_to{nullptr};  ///< on the host, last
+  std::atomic<int> shared{0};                  ///< Memories that are registered.
+  std::atomic<std::uint64_t> turns{0};         ///< Turns of a thread; each turn checks for a device failure.
+  std::atomic<int> most_segments{0};           ///< Most segments of a launch so far.
+  std::array<std::atomic<int>, 2> launches{};  ///< Launches of each device.
+  std::array<DeviceFailure, 2> losses{};       ///< Failure of each device.
+  std::atomic<const std::byte*> copied_from{nullptr}, copied_to{nullptr};  ///< Host addresses of the last copies.
 
-  /// Has the devices that were abandoned do what they were given before.
+  /// Makes abandoned devices finish their earlier work.
   void finish_abandoned() {
     const std::lock_guard lock(mutex);
     for (const auto& finish : unfinished) finish();
@@ -65,11 +65,11 @@ struct FakeFaults {
     const std::lock_guard lock(mutex);
     unfinished.push_back(std::move(finish));
   }
-  std::mutex mutex;  ///< of what follows
+  std::mutex mutex;  ///< Guards the following members.
   std::vector<std::function<void()>> unfinished;
 };
 
-/// The shaders of fake devices, as functions over a view and a batch.
+/// Shaders of fake devices, as functions over a view and a batch.
 using FakeShaders = Variants<void (*)(const void* view, const Batch& batch)>;
 
 class FakeDevice final : public Device {
@@ -194,7 +194,7 @@ class FakeDevice final : public Device {
   void finish(unsigned stream) {
     while (!streams_[stream].empty()) do_next(stream);
   }
-  /// A call that waits until nothing runs on the GPU.
+  /// Models a call that waits until no kernel runs on the GPU.
   void expect_that_it_returns() const {
     EXPECT_FALSE(is_lost()) << "this may never return";
     for (unsigned i = 0; i < streams_.size(); ++i) {
@@ -224,14 +224,14 @@ class FakeDevice final : public Device {
   const unsigned index_;
   FakeFaults& faults_;
   std::vector<std::queue<std::function<void()>>> streams_;
-  std::vector<bool> has_ended_;  ///< of each stream, when it was asked last
+  std::vector<bool> has_ended_;  ///< Result of the last query of each stream.
   std::map<std::byte*, std::unique_ptr<std::byte[]>> memory_;
   std::map<std::byte*, std::size_t> shared_;
   std::mt19937 random_{11};
   bool late_fault_ = false, is_abandoned_ = false;
 };
 
-/// A backend of so many fake devices with the shaders.
+/// Returns a backend of `devices` fake devices with the given shaders.
 inline Backend fake_backend(FakeFaults& faults, const FakeShaders& shaders, std::size_t devices = 1) {
   return {.open = [&faults](unsigned device,
                             unsigned streams) { return std::make_unique<FakeDevice>(device, streams, faults); },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: shaders and tables for the engine on a fake device.
+// Shaders and tables for tests of the engine on a fake device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@
 
 namespace penumbra::cuda {
 
-/// A shader whose view is longer than a line of a slot, with two columns of inputs.
+/// A view that is longer than a line of a slot; its shader has two input columns.
 struct WideView {
   std::array<std::uint32_t, 15> addends;
 };
@@ -37,11 +37,11 @@ inline void add_one_of_many(WideView view, const std::uint8_t* which, const std:
   for (std::uint32_t i = 0; i < n; ++i) sum[i] = number[i] + view.addends[which[i] % view.addends.size()];
 }
 
-/// Two of the tree's shaders, so that a CPU engine has them too; and one that no CPU engine has.
+/// Has two shaders of the tree, which a CPU engine has too, and one that no CPU engine has.
 class FakeWorld {
  public:
   static constexpr std::uint32_t kModulus = 1009;
-  static constexpr unsigned kSeed = 5;  ///< of numbers(), unless there is another
+  static constexpr unsigned kSeed = 5;  ///< Default seed of numbers().
 
   FakeWorld() {
     using Modulo = ShaderEntry<&echo_port>;
@@ -81,7 +81,8 @@ class FakeWorld {
   FakeShaders shaders_;
 };
 
-/// Columns for the shader "echo" in one memory that can be shared; behind the output column there is as much again.
+/// Columns for the shader "echo" in one memory that can be shared; the output column is followed by unused space of the
+/// same size.
 class SharedColumns {
  public:
   explicit SharedColumns(std::size_t items) : items_(items), memory_(std::make_shared<HugeMemory>(items * 8)) {
@@ -90,13 +91,13 @@ class SharedColumns {
   const std::shared_ptr<HugeMemory>& memory() const { return memory_; }
   bool has(const std::byte* byte) const { return byte >= memory_->data() && byte < memory_->data() + memory_->bytes(); }
 
-  /// Has the first items answered, and sees that they are and that nothing else is written.
+  /// Runs the first `items` items, and checks the answers and that nothing else is written.
   void check(conformance::ShaderQueue& queue, std::size_t items, std::uint32_t batch_items) {
     clear();
     queue({in()}, {out()}, items, batch_items);
     expect_answers(items);
   }
-  /// A batch of all items.
+  /// Returns a batch of all items.
   Batch batch(const FakeWorld& world) const {
     Batch batch;
     batch.shader = &world.modulo_shader();
@@ -106,9 +107,9 @@ class SharedColumns {
     batch.outputs = {out()};
     return batch;
   }
-  /// Nothing is written.
+  /// Marks all outputs as unwritten.
   void clear() { std::fill_n(out(), 2 * items_, kUnwritten); }
-  /// So many items are answered, and nothing else is written.
+  /// Checks that `items` items are answered, and nothing else is written.
   void expect_answers(std::size_t items) const {
     for (std::size_t i = 0; i < items; ++i) ASSERT_EQ(out()[i], in()[i] % FakeWorld::kModulus) << i;
     for (std::size_t i = items; i < 2 * items_; ++i) ASSERT_EQ(out()[i], kUnwritten) << i << " is behind the column";
@@ -124,8 +125,8 @@ class SharedColumns {
   const std::shared_ptr<HugeMemory> memory_;
 };
 
-/// An IPv4 table in which every commit gives all prefixes the same, higher next hop; so a reader sees which states its
-/// answers are of.
+/// An IPv4 table in which every commit gives all prefixes the same, higher next hop. A reader can therefore tell from
+/// which states its answers are.
 class ChangingTable {
  public:
   ChangingTable() { change(0); }
@@ -153,7 +154,7 @@ class ChangingTable {
       for (std::uint16_t j = 1; j < changes; ++j) change(static_cast<std::uint16_t>(100 * i + j));
     }
   }
-  /// Such as have a next hop.
+  /// Returns addresses that have a next hop.
   static std::vector<std::uint32_t> addresses() {
     std::vector<std::uint32_t> all;
     for (int i = 0; i < 16; ++i) {
@@ -161,7 +162,7 @@ class ChangingTable {
     }
     return all;
   }
-  /// A batch of look-ups, seen by another thread.
+  /// Checks a batch of look-ups. May run on another thread than the owner.
   void check(conformance::ShaderQueue& queue) {
     const std::vector<std::uint32_t> addresses = ChangingTable::addresses();
     std::vector<std::uint16_t> found(addresses.size(), Dir24_8::kNoRoute);
@@ -177,7 +178,7 @@ class ChangingTable {
     ++lookups;
   }
 
-  /// Checks all the time while `action` runs.
+  /// Checks continuously on another thread while `action` runs.
   template <class Action>
   void check_during(conformance::ShaderQueue& queue, const Action& action) {
     std::atomic<bool> over{false};
@@ -189,7 +190,7 @@ class ChangingTable {
     reader.join();
   }
 
-  /// Goes on changing, in a thread of its own, while `action` runs and for a little longer.
+  /// Changes the table continuously on another thread, while `action` runs and for a little longer.
   template <class Action>
   void change_during(const Action& action, std::chrono::microseconds pause = {}) {
     std::atomic<bool> over{false};
@@ -211,15 +212,15 @@ class ChangingTable {
   }
 
   std::atomic<std::size_t> lookups{0};
-  std::atomic<std::size_t> wrong_state{0};  ///< answers that were not right when they were given
-  std::atomic<std::size_t> mixed{0};        ///< answers of two states in one batch: a CPU may give them, a GPU not
+  std::atomic<std::size_t> wrong_state{0};  ///< Answers that were not right when they were given.
+  std::atomic<std::size_t> mixed{0};        ///< Answers of two states in one batch: allowed for a CPU, not for a GPU.
 
  private:
   static constexpr std::array<Ipv4Prefix, 5> kPrefixes{Ipv4Prefix{{0x0A000000}, 24}, Ipv4Prefix{{0x0A000100}, 24},
                                                        Ipv4Prefix{{0x0B000000}, 12}, Ipv4Prefix{{0xC0000280}, 25},
                                                        Ipv4Prefix{{0xC0000301}, 32}};
 
-  /// One reader at a time, which may be one on the CPU: its turns are odd while it reads.
+  /// One reader at a time, which may run on the CPU; `turns` is odd while it reads.
   struct Reader final : GracePeriods {
     std::uint64_t start() override { return turns; }
     bool elapsed(std::uint64_t token, bool /*wait*/) override {
@@ -234,20 +235,20 @@ class ChangingTable {
   std::atomic<std::uint16_t> begun_{0}, complete_{0};
 };
 
-/// A batch and where its answers go.
+/// A batch and the place of its answers.
 struct Asked {
   std::vector<std::uint16_t> out;
   Batch batch;
 };
 
-/// Batches of one queue, as many in flight as it takes. `check` is called with each that is answered, which has to be
-/// the oldest.
+/// Keeps as many batches of one queue in flight as it takes. Calls `check` with each answered batch, which must be the
+/// oldest.
 template <class Check>
 class InOrder {
  public:
   InOrder(EngineQueue& queue, Check check) : queue_(queue), check_(std::move(check)) {}
 
-  /// Room for the next one, which submit() takes.
+  /// Returns room for the next batch, which submit() submits.
   Asked& next() { return asked_.emplace_back(); }
   void submit() {
     Batch& batch = asked_.back().batch;
@@ -277,7 +278,7 @@ class InOrder {
   std::deque<Asked> asked_;
 };
 
-/// Has one queue answer two shaders on two tables by turns, many batches in flight, and sees that they are answered.
+/// Runs two shaders on two tables in turn through one queue, with many batches in flight, and checks all answers.
 inline void check_by_turns(Engine& engine, const FakeWorld& world, ChangingTable& routes) {
   constexpr std::uint16_t kNextHop = 77;
   routes.change(kNextHop);

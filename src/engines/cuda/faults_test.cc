@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine when its GPU fails: every batch is answered all the same, and people are told why.
+// Tests the engine on a GPU that fails: every batch is still answered, and the notes give the reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,8 +32,8 @@ using testing::Not;
 
 class CudaFaults : public testing::Test {
  protected:
-  /// Batches until `until` holds; all have to be answered. A minute at most. Each time of other numbers, for the
-  /// answers to those of before may still stand in the staging memory.
+  /// Runs batches until `until` holds, at most a minute; all must be answered. Each batch has other numbers, because
+  /// old answers may still be in the staging memory.
   void run(ShaderQueue& queue, const std::function<bool()>& until) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     do {
@@ -55,7 +55,7 @@ class CudaFaults : public testing::Test {
 
   FakeWorld world_;
   FakeFaults& faults_ = world_.faults;
-  /// On a busy machine a thread may be kept waiting for long: only what is to be given up is given up soon.
+  /// On a busy machine a thread may wait for long, so only tests that expect the GPU to be given up are impatient.
   const LaunchOptions options_{.constraints = {}, .patience = std::chrono::minutes(1), .retry_after = milliseconds(20)};
   const LaunchOptions impatient_{.constraints = {}, .patience = milliseconds(300), .retry_after = milliseconds(20)};
   const std::vector<std::uint32_t> in_ = world_.numbers(5'000);
@@ -64,7 +64,7 @@ class CudaFaults : public testing::Test {
   unsigned seed_ = 0;
 };
 
-/// A launch that fails in the middle of traffic, at once or later.
+/// A launch that fails during traffic, at once or later.
 class CudaLaunchFault : public CudaFaults, public testing::WithParamInterface<bool> {};
 
 TEST_P(CudaLaunchFault, LosesNoBatchAndTheGpuComesBack) {
@@ -134,14 +134,14 @@ TEST_F(CudaFaults, ABatchOnATableThatTheGpuDoesNotHaveIsLostWithNone) {
   EXPECT_THAT(all(engine.notes()), Not(HasSubstr("came back")));
 }
 
-/// A GPU that has done a batch, so that it has the table, and then does not come to an end.
+/// A GPU that has answered one batch, so that it has the table, and then never finishes.
 class CudaEndless : public CudaFaults {
  protected:
   CudaEndless() {
     engine_.use_table(world_.modulo);
     run_once(queue_);
   }
-  /// For closing the device would wait for what does not end.
+  /// Closing the device would wait for the work that never ends.
   void expect_it_is_not_closed() const {
     EXPECT_EQ(faults_.abandoned, 1);
     EXPECT_EQ(faults_.destroyed, 0) << "a destructor may never return";
@@ -159,25 +159,25 @@ TEST_F(CudaEndless, LaunchIsGivenUp) {
 }
 
 TEST_F(CudaEndless, LaunchWhoseEndWasNotMarkedIsGivenUp) {
-  faults_.stuck_stream = 0;  // the first that is free; copies of tables go on
+  faults_.stuck_stream = 0;  // The first free stream; copies of tables continue.
   faults_.fails_to_mark = true;
   run_once(queue_);
   expect_it_is_not_closed();
   EXPECT_THAT(all(engine_.notes()), HasSubstr("; then what the GPU was given has not come to its end in 300 ms; this "
-                                              "program has to be started anew to use the GPU again; shaders run"));
+                                              "program has to be restarted to use the GPU again; shaders run"));
 }
 
 TEST_F(CudaEndless, LaunchIsGivenUpThoughMoreAndMoreFails) {
   faults_.stuck = true;
-  faults_.launches_until_fault = 1;  // the second; and then the end of the first
+  faults_.launches_until_fault = 1;  // The second launch fails, and then the mark for the end of the first.
   faults_.fails_to_mark_after_a_fault = true;
   run_once(queue_);
   expect_it_is_not_closed();
   EXPECT_THAT(all(engine_.notes()), HasSubstr("; then where what the GPU was given ends is not marked, "));
-  EXPECT_THAT(all(engine_.notes()), HasSubstr("has to be started anew"));
+  EXPECT_THAT(all(engine_.notes()), HasSubstr("has to be restarted"));
 }
 
-/// Closing the device would wait for it.
+/// Closing the device would wait for the launch.
 TEST_F(CudaFaults, ALaunchThatNeverEndsBesideAnotherFailureIsGivenUp) {
   ChangingTable table;
   CudaEngine engine(world_.backend(), impatient_);
@@ -201,10 +201,10 @@ TEST_F(CudaFaults, ALaunchThatNeverEndsBesideAnotherFailureIsGivenUp) {
   EXPECT_EQ(faults_.abandoned, 1);
   EXPECT_EQ(faults_.destroyed, 0);
   EXPECT_THAT(all(engine.notes()), HasSubstr("lost: "));
-  EXPECT_THAT(all(engine.notes()), HasSubstr("has to be started anew"));
+  EXPECT_THAT(all(engine.notes()), HasSubstr("has to be restarted"));
 }
 
-/// What waits until nothing runs on the GPU does not wait for a launch that never ends.
+/// Calls that wait until no kernel runs on the GPU must not wait for a launch that never ends.
 class CudaStuckLaunch : public CudaFaults {
  protected:
   CudaStuckLaunch() {
@@ -215,7 +215,7 @@ class CudaStuckLaunch : public CudaFaults {
     }
     queue_ = engine_.open_queue();
   }
-  /// With a batch whose launch does not end from then on.
+  /// Runs `action` with a batch whose launch does not end from then on.
   template <class Action>
   void expect_that_it_returns(const Action& action) {
     faults_.stuck = true;
@@ -231,7 +231,7 @@ class CudaStuckLaunch : public CudaFaults {
     EXPECT_THAT(all(engine_.notes()), HasSubstr("not come to its end in 300 ms"));
   }
 
-  /// Another table than that of the launch, of so many bytes.
+  /// Publishes `bytes` bytes in another table than that of the launch.
   void publish(std::size_t bytes) { growing_.publish(view_, {{offsetof(View, data), memory_.data(), bytes}}); }
 
   struct View {
@@ -248,7 +248,7 @@ class CudaStuckLaunch : public CudaFaults {
 
 TEST_F(CudaStuckLaunch, KeepsNoTableThatGrowsFromItsOwner) {
   engine_.use_table(growing_);
-  for (int i = 0; i < 2; ++i) {  // after the second time both copies on the GPU have memory
+  for (int i = 0; i < 2; ++i) {  // After the second time both copies on the GPU have memory.
     publish(1'000);
     Batch batch = world_.modulo_batch(in_, out_);
     batch.table = &growing_;
@@ -288,7 +288,7 @@ class Worker {
   const std::unique_ptr<EngineQueue> queue_;
 };
 
-/// Two streams for launches of one batch, on which nothing is done from the beginning of the test on.
+/// Two streams for launches of one batch; no work is done on them from the beginning of the test.
 class CudaLaunchesInFlight : public CudaFaults {
  protected:
   CudaLaunchesInFlight() {
@@ -301,7 +301,7 @@ class CudaLaunchesInFlight : public CudaFaults {
       run_once(second);
       ShaderQueue lookups(engine_, world_.lookup_shader(), table_.table());
       table_.check(lookups);
-      table_.load(1);  // now both copies on the GPU have memory
+      table_.load(1);  // Now both copies on the GPU have memory.
     }
     faults_.stuck = true;
   }
@@ -318,7 +318,7 @@ class CudaLaunchesInFlight : public CudaFaults {
   const echo_view view_{FakeWorld::kModulus};
   Table other_{"other"};
   ChangingTable table_;
-  /// Longer than what is to come at once is waited for.
+  /// The patience exceeds the wait for events that must come at once.
   CudaEngine engine_{world_.backend(), LaunchOptions{.constraints = {.streams = 2, .gather = 1},
                                                      .patience = std::chrono::minutes(2),
                                                      .retry_after = milliseconds(20)}};
@@ -329,7 +329,7 @@ class CudaLaunchesInFlight : public CudaFaults {
 TEST_F(CudaLaunchesInFlight, KeepNobodyElseWaitingWhenTheGpuIsGivenUp) {
   ASSERT_NO_FATAL_FAILURE(launch(one_));
   ASSERT_NO_FATAL_FAILURE(launch(another_));
-  ASSERT_NO_FATAL_FAILURE(third_.submit());  // for which no stream is free
+  ASSERT_NO_FATAL_FAILURE(third_.submit());  // No stream is free for this batch.
   const auto load = std::async(std::launch::async, [this] { table_.load(2); });
   const auto load_returns_in = [&load](milliseconds time) { return load.wait_for(time) == std::future_status::ready; };
   ASSERT_FALSE(load_returns_in(milliseconds(50)));
@@ -384,14 +384,14 @@ struct StuckCopies {
 
 TEST_F(CudaFaults, ATableCopyThatNeverEndsIsGivenUpAndItsOwnerGoesOn) {
   StuckCopies gpu(world_, impatient_);
-  gpu.table.load(1);  // a whole table: the owner waits until the GPU has it
+  gpu.table.load(1);  // A whole table: the owner waits until the GPU has it.
   ASSERT_TRUE(eventually([&] { return faults_.abandoned > 0; }));
   gpu.table.check(*gpu.queue);
   EXPECT_EQ(gpu.table.wrong_state, 0U);
   EXPECT_THAT(all(gpu.engine.notes()), HasSubstr("a copy of the table"));
 }
 
-/// Its owner does not wait for a small one; what closes the device must not either.
+/// The owner does not wait for a small change; closing the device must not wait either.
 TEST_F(CudaFaults, ATableCopyThatNeverEndsDoesNotHoldUpTheEnd) {
   {
     StuckCopies gpu(world_, impatient_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// On a real GPU, where there is one: that it is the GPU that answers. The conformance tests see right answers from the
-// CPU in its place too.
+// Tests on a real GPU, if there is one, that the GPU computes the answers. The conformance tests accept right answers
+// from the CPU too.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

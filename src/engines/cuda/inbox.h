@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The launch_thread's input queue: many workers put in, the launch_thread takes out, first in, first out, without a
-// lock. (The bounded queue of D. Vyukov, with one taker.)
+// Input queue of the launch thread: a lock-free FIFO with many producers, the workers, and one consumer, the launch
+// thread. The algorithm is the bounded queue of D. Vyukov with one consumer.
 #pragma once
 
 #include <atomic>
@@ -13,12 +13,12 @@ namespace penumbra::cuda {
 template <class Item>
 class Inbox {
  public:
-  /// `capacity` is a power of two.
+  /// `capacity` must be a power of two.
   explicit Inbox(std::size_t capacity) : mask_(capacity - 1), cells_(std::make_unique<Cell[]>(capacity)) {
     for (std::size_t i = 0; i < capacity; ++i) cells_[i].turn.store(i, std::memory_order_relaxed);
   }
 
-  /// Any thread. False: there is no room.
+  /// Adds an item; returns false if the queue is full. May be called on any thread.
   bool put(Item* item) noexcept {
     std::size_t at = tail_.load(std::memory_order_relaxed);
     for (;;) {
@@ -35,7 +35,7 @@ class Inbox {
     }
   }
 
-  /// The launch_thread. Null: it is empty.
+  /// Removes and returns the oldest item, or null. Call on the launch thread only.
   Item* take() noexcept {
     Cell& cell = cells_[head_ & mask_];
     if (cell.turn.load(std::memory_order_acquire) != head_ + 1) return nullptr;
@@ -47,9 +47,9 @@ class Inbox {
   bool empty() const noexcept { return cells_[head_ & mask_].turn.load(std::memory_order_acquire) != head_ + 1; }
 
  private:
-  /// A line each: workers that put into neighbouring cells do not disturb one another, nor the launch_thread.
+  /// Each cell has its own cache line, so that workers do not share lines with each other or with the launch thread.
   struct alignas(64) Cell {
-    std::atomic<std::size_t> turn;  ///< the position that may be filled here, or taken: then one more
+    std::atomic<std::size_t> turn;  ///< Position that may be filled here; one more if it is filled.
     Item* item = nullptr;
   };
 

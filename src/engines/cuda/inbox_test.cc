@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What workers and launch_thread share: the inbox, and the ring of places in the staging memory.
+// Tests the data structures that workers and launch thread share: the inbox, and the ring of the staging memory.
 #include "cuda/inbox.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST(ByteRing, GivesPlacesThatDoNotOverlapAndTakesAllBack) {
   constexpr std::size_t kBytes = 1000;
   ByteRing ring(kBytes);
   std::mt19937 random(1);
-  std::deque<std::pair<std::size_t, std::size_t>> given;  // place, bytes
+  std::deque<std::pair<std::size_t, std::size_t>> given;  // Pairs of place and bytes.
   std::size_t wraps = 0;
   for (int i = 0; i < 100'000; ++i) {
     const std::size_t bytes = 1 + random() % (i % 50 == 0 ? kBytes : 200);

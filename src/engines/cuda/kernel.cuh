@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A shader as a kernel over the segments of a launch. Each row of the grid is a segment, whose items the threads of the
-// row share as `foreach` says (gopt.h), or as its form for CUDA does (shaders/cuda_form.h).
+// Runs a shader as a kernel over the segments of a launch. Each row of the grid is a segment. The threads of the row
+// share its items by `foreach` (gopt.h), or by the shader's CUDA form (tables/cuda_form.h).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,7 +20,7 @@
 
 namespace penumbra::cuda {
 
-/// Segments as a kernel takes them: by value, in its parameters, with as many columns as the shader has.
+/// Segments as kernel parameters, passed by value, with as many columns as the shader has.
 template <std::size_t kColumns, std::size_t kCount>
 struct Segments {
   struct {
@@ -29,7 +29,7 @@ struct Segments {
   } at[kCount];
 };
 
-/// Up to so many a launch takes the kernel whose arguments are short.
+/// Launches of at most this many segments use the kernel with short arguments.
 inline constexpr std::size_t kFewSegments = 4;
 
 template <class... Column>
@@ -38,7 +38,7 @@ constexpr std::size_t count_of(detail::ArgumentList<Column...>) {
   return sizeof...(Column);
 }
 
-/// Where the segment's columns begin, in the order of the shader's arguments.
+/// Writes the addresses of the segment's columns, in the order of the shader's arguments.
 template <class... Column>
 void list_columns(const Segment& segment, std::byte** to, detail::ArgumentList<Column...>) {
   std::size_t inputs = 0, outputs = 0;
@@ -53,7 +53,7 @@ __device__ void run(const View& view, const CopyRange& piece, detail::ArgumentLi
   Function(view, reinterpret_cast<Column>(piece.columns[Position])..., piece.items);
 }
 
-/// The last block to come here says that all have; what they wrote is seen by then.
+/// Makes the last block to finish signal the end to the host. All writes of the launch are visible to the host by then.
 __device__ inline void tell_the_host(const Signal& signal) {
   if (signal.flag == nullptr) return;
   __syncthreads();

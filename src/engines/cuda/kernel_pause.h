@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Some calls of the driver wait until nothing runs on the GPU: giving memory back, sharing the host's, loading kernels,
-// making graphs ready. A kernel that never ends would have them wait for ever. So whoever keeps one ends it for as long
-// as there is such a call in the process, and starts it anew afterwards.
+// Some driver calls wait until no kernel runs on the GPU: freeing memory, registering host memory, loading kernels and
+// instantiating graphs. Such a call would wait for ever for a resident kernel. The owner of a resident kernel therefore
+// ends it for the time of such a call in this process, and starts it again afterwards.
 #pragma once
 
 #include "base/doorbell.h"
 
 namespace penumbra::cuda {
 
-/// While there is one, no kernel runs that never ends. Waits until these have ended; not for a thread that keeps one.
+/// Keeps resident kernels from running during its lifetime. The constructor waits until they have ended. Threads that
+/// own a resident kernel must not use it.
 class KernelPause {
  public:
   KernelPause();
@@ -18,7 +19,8 @@ class KernelPause {
   KernelPause& operator=(const KernelPause&) = delete;
 };
 
-/// What the owner of such a kernel looks at. `owner` is rung when its kernel has to end, and when it may run again.
+/// State of a resident kernel, for its owner. The doorbell `owner` rings when the kernel must end, and when it may run
+/// again.
 class ResidentKernel {
  public:
   explicit ResidentKernel(Doorbell& owner);
@@ -26,11 +28,11 @@ class ResidentKernel {
   ResidentKernel(const ResidentKernel&) = delete;
   ResidentKernel& operator=(const ResidentKernel&) = delete;
 
-  /// Whether the kernel may run, or go on. Any time.
+  /// True if a kernel may start or continue. May be called at any time.
   static bool is_allowed() noexcept;
-  /// Before the kernel is started; false: not now.
+  /// Call before the start of the kernel. Returns false if the kernel may not start now.
   bool begin() noexcept;
-  /// The kernel has ended, or nobody will ever know.
+  /// Call when the kernel has ended, or when its end can no longer be observed.
   void end() noexcept;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shaders that were compiled for the GPU.
+// Registry of the shaders that were compiled for the GPU.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,42 +15,42 @@
 
 namespace penumbra::cuda {
 
-/// How a kernel tells the host that all of it has ended, sooner than an event does and cheaper to look at.
+/// Signals the end of a kernel to the host, sooner than an event does and at less cost per query.
 struct Signal {
-  std::uint32_t* blocks = nullptr;  ///< in the device's memory: those that have ended; 0 between launches
-  std::uint32_t* flag = nullptr;    ///< in the host's: becomes `value`; null: the host does not want to know
+  std::uint32_t* blocks = nullptr;  ///< Counter of finished blocks in device memory; 0 between launches.
+  std::uint32_t* flag = nullptr;    ///< Host flag that becomes `value`; null if the host needs no signal.
   std::uint32_t value = 0;
 };
 
-/// So long a kernel's arguments may be together, on every GPU.
+/// Size limit of a kernel's arguments, on every GPU.
 inline constexpr std::size_t kMostArgumentBytes = 4096;
 
-/// How a kernel is given to a stream: by a launch, or by a graph that stands ready and is given the kernel, its grid
-/// and its arguments, which takes the thread less time and has the kernel begin sooner, the more so the less its
-/// arguments are (penumbra bench gpu: E2).
+/// Passes a kernel to a stream, by a launch or by an instantiated graph whose node receives the kernel, its grid and
+/// its arguments. The graph costs the thread less time and starts the kernel sooner, all the more with short arguments
+/// (penumbra-bench run gpu: E2).
 struct Way {
   cudaStream_t stream = nullptr;
-  cudaGraphExec_t graph = nullptr;  ///< null: by a launch
-  cudaGraphNode_t node = nullptr;   ///< the graph's only one
+  cudaGraphExec_t graph = nullptr;  ///< Null: a plain launch.
+  cudaGraphNode_t node = nullptr;   ///< The graph's only node.
 
-  /// What give() sets a graph to.
+  /// Sets the graph's node without a launch.
   cudaError_t set(const void* function, dim3 grid, dim3 block, void** arguments) const;
   cudaError_t give(const void* function, dim3 grid, dim3 block, void** arguments) const;
 };
 
-/// A shader as a kernel: one for few segments, whose arguments are short, and one for many.
+/// A shader as a kernel, in two versions: `functions` has one for few segments, with short arguments, and one for many.
 struct Kernel {
   std::array<const void*, 2> functions{};
   cudaError_t (*launch)(const Launch& launch, const Signal& signal, const Way& way) = nullptr;
 };
 
-/// Filled before main() begins.
+/// Returns the registry, which registrations before main() fill.
 Variants<Kernel>& kernels();
 
-/// Copies ranges; `ranges` is the device's address of them, `shift` what turns a host address in them into the
-/// device's.
+/// Copies `count` ranges. `ranges` is a device address; `shift` converts the host addresses in the ranges into device
+/// addresses.
 cudaError_t launch_scatter(const CopyRange* ranges, std::uint32_t count, std::ptrdiff_t shift, cudaStream_t stream);
-/// Adds to a graph that kernel, of no ranges.
+/// Adds the scatter kernel, without ranges, to a graph.
 cudaError_t add_scatter(cudaGraph_t graph, cudaGraphNode_t& node);
 const void* scatter_kernel();
 

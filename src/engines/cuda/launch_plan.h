@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How batches of one shader on one table travel. What is best depends on the shader and on the machine, so it is
-// measured (launch_thread_calibration.cc) and told to later runs.
+// Describes how batches of one shader on one table are launched. The best plan depends on the shader and the machine.
+// The launch thread therefore measures the plan (launch_thread_calibration.cc), and it is stored for later runs.
 #pragma once
 
 #include <cstdint>
@@ -12,40 +12,40 @@
 
 namespace penumbra::cuda {
 
-/// What a launch works on.
+/// Memory that a launch works on.
 enum class Access : std::uint8_t {
-  copied,     ///< copies of the columns in the GPU's memory
-  mapped,     ///< the columns in the host's memory
-  by_length,  ///< on copies of long columns
+  copied,     ///< Copies of the columns in GPU memory.
+  mapped,     ///< The columns in host memory.
+  by_length,  ///< Copies for long columns, host memory for short ones.
 };
 
 inline constexpr unsigned kMostStreams = 16;
 
 struct LaunchPlan {
-  unsigned streams = 4;  ///< launches in flight at once
-  unsigned gather = 32;  ///< batches in one launch at most, up to kMostSegments
+  unsigned streams = 4;  ///< Launches in flight.
+  unsigned gather = 32;  ///< Most batches of a launch, up to kMostSegments.
   Access access = Access::by_length;
 
   bool operator==(const LaunchPlan&) const = default;
 };
 
-/// What a person has decided; the rest is measured.
+/// Settings of a plan that the user has fixed; the rest is measured.
 struct PlanConstraints {
   std::optional<unsigned> streams = std::nullopt, gather = std::nullopt;
   std::optional<Access> access = std::nullopt;
 
   bool decides_all() const { return streams && gather && access; }
   bool allows(const LaunchPlan& plan) const;
-  /// The plan as far as nothing else is requested.
+  /// Returns `plan` with the fixed settings applied.
   LaunchPlan applied_to(LaunchPlan plan) const;
-  /// As it is told: "streams=1,mapped=1"; empty: nothing is requested.
+  /// Returns the constraints as settings, "streams=1,mapped=1"; empty if there are none.
   std::string text() const;
 };
 
-/// As an EngineCalibration has it; and back: none of a value that is of no plan.
+/// Converts a plan to and from EngineCalibration::value. plan_of() returns none if `value` does not describe a plan.
 std::uint64_t to_value(const LaunchPlan& plan);
 std::optional<LaunchPlan> plan_of(std::uint64_t value);
-/// For people: "4 streams, up to 32 batches a launch, long ones copied".
+/// Returns text for people: "4 streams, up to 32 batches a launch, long ones copied".
 std::string describe(const LaunchPlan& plan);
 
 }  // namespace penumbra::cuda

@@ -12,17 +12,17 @@
 namespace penumbra::cuda {
 namespace {
 
-constexpr std::size_t kInbox = 4096;            ///< a power of two
-constexpr std::size_t kTaken = 16;              ///< jobs that it takes at once
-constexpr std::size_t kMostWaiting = 1024;      ///< jobs that it has taken and not launched, before it takes no more
-constexpr std::uint64_t kEnoughItems = 65'536;  ///< a launch of as many does not wait for more
-/// Bytes of a copy from which on it beats a kernel that reads the host's memory. Where a warp's 32 elements are a line
-/// of 128 bytes, as of IPv4 addresses, that kernel comes to some 0.9 of the bus at any length, copies of 1 MiB to less,
-/// of 4 MiB to more. Wider keys a warp asks for line by line, and copies win earlier (penumbra bench gpu: E11, E1).
+constexpr std::size_t kInbox = 4096;            ///< A power of two.
+constexpr std::size_t kTaken = 16;              ///< Jobs taken from the inbox at once.
+constexpr std::size_t kMostWaiting = 1024;      ///< Jobs taken and not launched, above which no more are taken.
+constexpr std::uint64_t kEnoughItems = 65'536;  ///< A launch of this many items does not wait for more.
+/// Bytes from which a copy beats a kernel that reads host memory. If a warp's 32 elements fill a line of 128 bytes,
+/// such a kernel reaches about 0.9 of the bus at any length. IPv4 addresses do. Copies of 1 MiB reach less, copies of 4
+/// MiB more. A warp reads wider keys line by line, so copies win earlier (penumbra-bench run gpu: E11, E1).
 constexpr std::size_t kLeastCopied = std::size_t{2} << 20;
 constexpr std::size_t kLeastCopiedOfWide = std::size_t{512} << 10;
-constexpr std::size_t kNarrowElementBytes = 4;  ///< at most
-constexpr unsigned kUsualStreams = 8;           ///< more than any plan that is measured has
+constexpr std::size_t kNarrowElementBytes = 4;  ///< Upper limit of a narrow element.
+constexpr unsigned kUsualStreams = 8;           ///< More than any measured plan has.
 
 }  // namespace
 
@@ -61,7 +61,7 @@ void LaunchThread::unshare(const SharedMemory& memory) {
     if (--(*known)->users > 0) return;
     if (device_ != nullptr) {
       let_go(**known);
-      memory_->check();  // if this throws, the GPU may go on with the memory until lose() has closed it
+      memory_->check();  // If this throws, the GPU may use the memory until lose() has closed it.
     }
     memories_.erase(known);
   });
@@ -81,7 +81,7 @@ bool LaunchThread::submit(Job& job) noexcept {
 }
 
 void LaunchThread::close() {
-  std::optional<KernelPause> pause;  // closing the device is one
+  std::optional<KernelPause> pause;  // Closing the device waits until no kernel runs.
   try {
     if (device_ != nullptr) {
       pause.emplace();
@@ -111,15 +111,15 @@ bool LaunchThread::advance_tables() {
   return worked;
 }
 
-/// Looks only at the oldest launch of each group, for asking costs as much as copying: a group's launches end about in
-/// the order in which they began.
+/// Queries only the oldest launch of each group, because a query costs as much as a copy. A group's launches end
+/// roughly in the order of their begin.
 bool LaunchThread::finish() {
   const std::size_t before = flying_.size();
   for (auto index = flying_.begin(); index != flying_.end();) {
     Lane& lane = lanes_[*index];
     if (!lane.group->is_waited_for && has_ended(*index)) {
       land(lane);
-      index = flying_.erase(index);  // one by one: if has_ended() throws, these are still the lanes in flight
+      index = flying_.erase(index);  // One at a time, so that flying_ stays correct if has_ended() throws.
     } else {
       lane.group->is_waited_for = true;
       ++index;
@@ -137,7 +137,7 @@ bool LaunchThread::has_ended(unsigned lane) {
   return false;
 }
 
-/// The launch has ended.
+/// Gives back the jobs of a launch that has ended.
 void LaunchThread::land(Lane& lane) {
   lane.group->table->leave(lane.copy);
   --lane.group->flying;
@@ -152,7 +152,7 @@ void LaunchThread::give_back(Lane& lane, Job::State state) noexcept {
 bool LaunchThread::take() {
   bool taken = false;
   for (std::size_t count = 1; count > 0 && waiting_ < kMostWaiting;) {
-    // First all of them, so that their lines are on the way while the first is looked at.
+    // Takes all jobs first, so that their cache lines arrive while the first is processed.
     std::array<Job*, kTaken> jobs;
     for (count = 0; count < jobs.size(); ++count) {
       jobs[count] = inbox_.take();
@@ -190,15 +190,15 @@ bool LaunchThread::launch() {
   return launched;
 }
 
-/// Whether the group's jobs have waited long enough, or one of them is not to wait, or they are so many that waiting
-/// would not make a better launch.
+/// True if the group's jobs have waited long enough, or one is hurried, or they are so many that waiting would not
+/// improve the launch.
 bool LaunchThread::is_ripe(Group& group) const {
   if (group.head == group.tail) return false;
   return options_.max_delay.count() == 0 || group.hurried > 0 || group.tail - group.head >= group.plan.gather ||
          group.items >= kEnoughItems || Clock::now() - group.at(group.head).since >= options_.max_delay;
 }
 
-/// Launches the group's oldest jobs that the table is ready for; false if there are none.
+/// Launches the group's oldest jobs for which the table is ready; returns false if there are none.
 bool LaunchThread::launch(Group& group, unsigned lane_index) {
   if (group.flying == group.plan.streams || !is_ripe(group)) return false;
   Lane& lane = lanes_[lane_index];
@@ -245,8 +245,8 @@ void LaunchThread::send(Lane& lane, unsigned stream) {
   device_->mark(stream);
 }
 
-/// Whether the launch works on copies in the GPU's memory. Then its jobs are in the order of their columns, so that one
-/// copy takes what stands side by side.
+/// True if the launch works on copies in GPU memory. The jobs are then sorted by their columns, so that one copy takes
+/// adjacent columns.
 bool LaunchThread::is_copied(Lane& lane) const {
   if (lane.group->plan.access == Access::mapped) return false;
   std::uint64_t items = 0;
@@ -264,8 +264,8 @@ bool LaunchThread::is_copied(Lane& lane) const {
   return items * lane.group->item_bytes >= lane.group->least_copied * runs;
 }
 
-/// Calls `copy` with each run of columns of one direction that stand side by side, as the GPU and as the host see it,
-/// and its bytes. Jobs of one queue come in order, so that most runs are long.
+/// Calls `copy` with each run of adjacent columns of one direction: its device address, host address and bytes. Jobs of
+/// one queue come in order, so most runs are long.
 template <class Copy>
 void LaunchThread::for_each_run(const std::vector<Job*>& jobs, Places Job::* direction,
                                 std::vector<std::size_t> Shader::* element_bytes, const Copy& copy) {
@@ -289,7 +289,7 @@ void LaunchThread::for_each_run(const std::vector<Job*>& jobs, Places Job::* dir
   finish();
 }
 
-/// The job as the GPU sees it, in the host's memory or in its own.
+/// Sets the segment to the job's device addresses, in host memory if `is_mapped`, else in device memory.
 void LaunchThread::fill(Segment& segment, const Job& job, bool is_mapped) noexcept {
   segment.items = job.items;
   for_each_column(job, &Job::inputs, &Shader::input_bytes, [&](std::size_t i, const std::byte* column, std::size_t) {
@@ -305,7 +305,7 @@ bool LaunchThread::is_reached(const Job& job) noexcept {
          job.outputs.memory->is_reached.load(std::memory_order_relaxed);
 }
 
-/// Null if the table is none of this engine's.
+/// Returns null if the table does not belong to this engine.
 LaunchThread::Group* LaunchThread::group_of(const Shader& shader, const Table& table) {
   const auto is_of = [&](const Group* group) { return group->shader == &shader && &group->table->table() == &table; };
   if (last_group_ != nullptr && is_of(last_group_)) return last_group_;

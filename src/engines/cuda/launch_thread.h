@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one thread that talks to the GPU (PacketShader, section 5.1). Workers put batches into its inbox; it launches
-// what there is, several batches at once (section 5.4), as soon as one of its streams is free: so batches wait for
-// nothing but the GPU, and the busier it is the more of them a launch gathers. It touches no column: it names places.
+// The single thread that talks to a GPU (PacketShader, section 5.1). Workers put batches into its inbox. As soon as a
+// stream is free, it launches the waiting batches, several at once (section 5.4). Batches therefore wait only for the
+// GPU, and a busier GPU gets more batches per launch. The thread never touches columns; it passes addresses.
 //
-// When the GPU fails, the batches that it has not answered go back to their workers, who run them on the CPU; so do all
-// later ones, until the launch_thread has set the device up anew. It tries every second, unless the failure is final.
+// After a GPU failure the unanswered batches return to their workers, which run them on the CPU, as they do with later
+// batches. The launch thread tries to open the device again every second, unless the failure is final.
 #pragma once
 
 #include <array>
@@ -34,18 +34,18 @@ namespace penumbra::cuda {
 
 struct LaunchOptions {
   PlanConstraints constraints = {};
-  std::chrono::microseconds max_delay{0};       ///< for which a batch may wait for others to share its launch
-  std::chrono::milliseconds patience{2000};     ///< with a launch, until the GPU counts as lost
-  std::chrono::milliseconds retry_after{1000};  ///< since it was lost
+  std::chrono::microseconds max_delay{0};       ///< Time for which a batch may wait for others to share its launch.
+  std::chrono::milliseconds patience{2000};     ///< Time limit of a launch, after which the GPU counts as failed.
+  std::chrono::milliseconds retry_after{1000};  ///< Time from a failure to the next attempt to open the device.
 };
 
-/// The plan for a shader on a table that was measured, now or in an earlier run.
+/// The plan for a shader on a table, measured in this run or an earlier one.
 struct Choice {
   const Shader* shader = nullptr;
   const Table* table = nullptr;
-  unsigned size_class = table == nullptr ? 0 : table->size_class();  ///< of the table, when that was measured
+  unsigned size_class = table == nullptr ? 0 : table->size_class();  ///< Table::size_class() at the time of measuring.
   LaunchPlan plan;
-  double gain = 0;  ///< how many times as fast that is as one copied batch after the other
+  double gain = 0;  ///< Speed relative to launching copied batches one after the other.
   bool is_loaded = false;
 };
 
@@ -54,61 +54,62 @@ class LaunchThread final : public DeviceThread {
   LaunchThread(std::function<std::unique_ptr<Device>(unsigned streams)> open, LaunchOptions options);
   /// No staging memory may be left.
   ~LaunchThread() override;
-  /// Ends its thread, and lets go of the GPU and of all tables.
+  /// Ends the thread and releases the GPU and all tables.
   using DeviceThread::stop;
 
-  // Any thread, while nothing is in flight that concerns what is added or removed. They wait for the launch_thread.
+  // Call the following functions on any thread, while no batch in flight concerns the objects that are added or
+  // removed. Each function waits for the launch thread.
 
-  /// Lets the GPU reach host memory, which stays there until nobody needs it any more: as often unshared as shared. If
-  /// the GPU has no room for as much, and `is_needed`, it counts as lost.
+  /// Registers host memory with the GPU and keeps it alive. Each share() needs one unshare(). If the GPU lacks memory
+  /// for its counterpart and `is_needed` is set, the GPU counts as failed.
   std::shared_ptr<SharedMemory> share(std::shared_ptr<const HugeMemory> host, bool is_needed);
   void unshare(const SharedMemory& memory);
-  /// A mirror of a table, which rings doorbell().
+  /// Adds a table's copies, which ring doorbell().
   void add(TableCopies& table);
 
-  /// Measures which plan is best for the shader on the table, on random columns; nothing if the GPU is not there.
+  /// Measures the best plan for the shader on the table, on random columns. Does nothing without a GPU.
   void calibrate(const Shader& shader, const Table& table);
-  /// Goes by this one.
+  /// Uses the given plan.
   void use_plan(const Choice& choice);
   std::vector<Choice> choices() const;
 
-  // Workers.
+  // The workers call the following functions.
 
-  /// Whether the GPU is there.
+  /// True if the GPU works.
   bool accepts() const noexcept { return accepts_.load(std::memory_order_relaxed); }
-  /// Takes a job with its inputs in place, or gives false: there is no room. Some time later its state says more.
+  /// Takes a job whose inputs are in place; returns false if there is no room. Job::state changes later.
   bool submit(Job& job) noexcept;
-  /// Of a batch that came back, or a piece of it, because the GPU was lost.
+  /// Counts a batch, or a part of a batch, that came back because of a device failure.
   void count_given_up() noexcept { given_up_.fetch_add(1, std::memory_order_relaxed); }
 
   Doorbell& doorbell() { return doorbell_; }
-  /// What it works on and what it has done, a line each. Any thread.
+  /// Returns the state and statistics, one line each. May be called on any thread.
   std::vector<std::string> notes() const;
-  /// Of the GPU that was opened last; empty: none was.
+  /// Returns the name of the GPU that was opened last; empty if none was.
   std::string device_name() const;
 
  private:
   struct Waiting {
     Job* job = nullptr;
-    std::uint64_t state = 0;  ///< of the table: what the job has to see
-    Clock::time_point since;  ///< it came; only if there is a max_delay
+    std::uint64_t state = 0;  ///< Table state that the job must see.
+    Clock::time_point since;  ///< Arrival time; set only if there is a max_delay.
   };
-  /// Jobs that one launch can gather.
+  /// Jobs that a launch can gather.
   struct Group {
     const Shader* shader = nullptr;
     TableCopies* table = nullptr;
     LaunchPlan plan;
-    unsigned flying = 0;           ///< launches
-    std::size_t item_bytes = 0;    ///< of the columns of the direction that has more
-    std::size_t least_copied = 0;  ///< bytes of a run from which on it is copied, where that goes by length
+    unsigned flying = 0;           ///< Launches in flight.
+    std::size_t item_bytes = 0;    ///< Bytes per item of the columns, in the larger direction.
+    std::size_t least_copied = 0;  ///< Least bytes of a copied run, for Access::by_length.
     std::vector<Waiting> ring;
-    std::size_t head = 0, tail = 0;  ///< these count on for ever
-    std::uint64_t items = 0;         ///< of all jobs in the ring
-    std::size_t hurried = 0;         ///< of these jobs
-    bool is_waited_for = false;      ///< finish() has found a launch of it that has not ended
+    std::size_t head = 0, tail = 0;  ///< Positions that only grow.
+    std::uint64_t items = 0;         ///< Sum over the jobs in the ring.
+    std::size_t hurried = 0;         ///< Jobs in the ring that are hurried.
+    bool is_waited_for = false;      ///< True if finish() has found a launch of the group that has not ended.
     Waiting& at(std::size_t position) { return ring[position % ring.size()]; }
   };
-  /// A stream, and what is in flight on it.
+  /// A stream and its jobs in flight.
   struct Lane {
     std::vector<Job*> jobs;
     Group* group = nullptr;
@@ -144,7 +145,7 @@ class LaunchThread final : public DeviceThread {
   static void fill(Segment& segment, const Job& job, bool is_mapped) noexcept;
   static bool is_reached(const Job& job) noexcept;
   Group* group_of(const Shader& shader, const Table& table);
-  unsigned copy_stream() const { return static_cast<unsigned>(lanes_.size()); }  ///< behind those of launches
+  unsigned copy_stream() const { return static_cast<unsigned>(lanes_.size()); }  ///< Follows the streams of launches.
   void reach(SharedMemory& memory);
   void let_go(SharedMemory& memory) noexcept;
   static void give_back(Job& job, Job::State state) noexcept { job.state.store(state, std::memory_order_release); }
@@ -160,16 +161,16 @@ class LaunchThread final : public DeviceThread {
   Inbox<Job> inbox_;
   std::atomic<bool> accepts_{false};
 
-  // The launch_thread's own.
+  // Used on the launch thread only.
   std::unique_ptr<Device> device_;
-  std::unique_ptr<QuietMemory> memory_;  ///< the device's
+  std::unique_ptr<QuietMemory> memory_;  ///< Memory of device_.
   std::vector<std::shared_ptr<SharedMemory>> memories_;
   std::vector<TableCopies*> tables_;
   std::vector<Lane> lanes_;
   std::vector<std::unique_ptr<Group>> groups_;
   Group* last_group_ = nullptr;
-  std::size_t waiting_ = 0;       ///< jobs in groups
-  std::vector<unsigned> flying_;  ///< lanes in flight, oldest first; all of their work is with their streams
+  std::size_t waiting_ = 0;       ///< Jobs in groups.
+  std::vector<unsigned> flying_;  ///< Lanes in flight, oldest first; all of their work has been given to their streams.
   std::size_t next_group_ = 0;
   std::array<Segment, kMostSegments> segments_;
   bool is_final_ = false, is_calibrating_ = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which plan is best for a shader on a table: measured by the launch_thread before there is traffic, on batches of its
-// own of the size that routers have, which come as from several workers.
+// Measures the best plan for a shader on a table. The launch thread does so before there is traffic, on batches of a
+// router's size that come as from several workers.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -14,10 +14,10 @@ namespace penumbra::cuda {
 namespace {
 
 constexpr std::uint32_t kItems = 64;
-constexpr std::size_t kJobs = 256, kQueues = 4;  ///< jobs in flight, and as of how many queues
-constexpr std::size_t kBatches = 512;            ///< in a measurement
-constexpr int kTimes = 5;                        ///< the best of so many counts
-constexpr double kGain = 0.95;                   ///< another plan has to take so much less: measuring is not exact
+constexpr std::size_t kJobs = 256, kQueues = 4;  ///< Jobs in flight, and the number of queues that they simulate.
+constexpr std::size_t kBatches = 512;            ///< Batches of a measurement.
+constexpr int kTimes = 5;                        ///< Repetitions; the best counts.
+constexpr double kGain = 0.95;  ///< Another plan must take less than this factor, because measurements are not exact.
 
 }  // namespace
 
@@ -54,7 +54,7 @@ void LaunchThread::calibrate(const Shader& shader, const Table& table) {
   ask([&] {
     Group* const group = group_of(shader, table);
     if (device_ == nullptr || group == nullptr) return;
-    Sample sample(shader, table);  // outlives what may be in flight when the GPU is lost
+    Sample sample(shader, table);  // Must outlive the work in flight after a device failure.
     memories_.push_back(sample.memory);
     is_calibrating_ = true;
     try {
@@ -70,7 +70,7 @@ void LaunchThread::calibrate(const Shader& shader, const Table& table) {
   });
 }
 
-/// Whether the GPU has the table, or has it soon.
+/// Returns true if the GPU has the table, or gets it within the patience.
 bool LaunchThread::wait_for_table(TableCopies& table) {
   const std::uint64_t wanted = table.wanted();
   const auto deadline = Clock::now() + options_.patience;
@@ -105,7 +105,7 @@ void LaunchThread::choose_plan(Group& group, Sample& sample) {
               .is_loaded = false});
 }
 
-/// Seconds a batch.
+/// Returns the seconds per batch.
 double LaunchThread::cost(Group& group, Sample& sample, const LaunchPlan& plan) {
   group.plan = plan;
   double least = 0;
@@ -120,7 +120,7 @@ double LaunchThread::cost(Group& group, Sample& sample, const LaunchPlan& plan) 
       }
       launch();
       finish();
-      advance_tables();  // their owners go on, and jobs are for what these have committed
+      advance_tables();  // Owners of the tables continue, and jobs must see their commits.
     }
     const double took = std::chrono::duration<double>(Clock::now() - begin).count() / kBatches;
     least = i == 0 ? took : std::min(least, took);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the launch_thread comes by its device, and what it does when it loses it.
+// Opens the launch thread's device, and handles its failure.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -50,7 +50,7 @@ void LaunchThread::wait_for_the_end() {
   cuda::wait_for_the_end(*device_, copy_stream(), flying_, options_.patience);
 }
 
-/// With one whose work was not sent as a whole.
+/// Returns the busy lanes, including a lane whose work was sent only in part.
 std::vector<unsigned> LaunchThread::busy_lanes() const {
   std::vector<unsigned> busy;
   for (unsigned index = 0; index < lanes_.size(); ++index) {
@@ -59,7 +59,7 @@ std::vector<unsigned> LaunchThread::busy_lanes() const {
   return busy;
 }
 
-/// What the GPU was not given yet.
+/// Gives back the jobs that the GPU has not been given yet.
 void LaunchThread::give_back_what_waits() noexcept {
   for (const auto& group : groups_) {
     while (group->head < group->tail) give_back(*group->at(group->head++).job, Job::State::lost);
@@ -70,11 +70,13 @@ void LaunchThread::give_back_what_waits() noexcept {
   take();
 }
 
-/// On a GPU that is given up most launches still come to their ends, above all if it is another engine's that got
-/// stuck; and one that does not may write into shared columns that are in use again. So each has the time that it has
-/// anyway, and is answered if it ends. One that was not sent as a whole is not waited for, because nothing marks its
-/// end: if the GPU has it, it may still write there too. Whoever has nothing in flight does not wait for any. A device
-/// that is to be closed has come to its end already, and what it cannot answer goes back when it is closed.
+/// Waits for launches after a failure. On a GPU that is given up most launches still end, in particular if another
+/// engine's kernel is stuck. A launch that does not end may still write into shared columns that are in use again. Each
+/// launch therefore gets its usual time limit, and is answered if it ends.
+///
+/// A launch that was sent only in part has no mark for its end, so it is not waited for. If the GPU has it, it may
+/// still write too. Workers without a batch in flight do not wait. A device that is to be closed has already ended its
+/// work; jobs that it cannot answer return when it is closed.
 void LaunchThread::wait_for_launches() noexcept {
   const auto give_up = [this](unsigned index) {
     if (is_final_) give_back(lanes_[index], Job::State::lost);
@@ -98,14 +100,15 @@ void LaunchThread::wait_for_launches() noexcept {
   }
 }
 
-/// Workers that have not seen yet that the GPU is gone go on submitting: take() gives their jobs back.
+/// Handles a device failure. Workers that have not noticed it continue to submit; take() gives their jobs back.
 void LaunchThread::lose(const DeviceError& error) {
   accepts_.store(false, std::memory_order_relaxed);
   for (TableCopies* table : tables_) table->end();
   give_back_what_waits();
   std::string what = error.what();
   is_final_ = error.is_final();
-  std::optional<KernelPause> pause;  // closing the device is one; who cannot end a kernel for it loses the GPU
+  std::optional<KernelPause>
+      pause;  // Closing the device needs a pause; if a kernel cannot be ended for it, the GPU counts as failed.
   if (device_ != nullptr && !is_final_) {
     pause.emplace();
     if (const auto second = why_it_does_not_end(*device_, copy_stream(), busy_lanes(), options_.patience)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the launch_thread makes of batches of narrow and of wide elements: when they are launched, and from where.
+// Tests when batches of narrow and of wide elements are launched, and from which memory.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -35,8 +35,8 @@ void shade_wide(Nothing /*view*/, const Wide* in, std::uint16_t* out, std::uint3
 
 class CudaLaunches : public testing::Test {
  protected:
-  static constexpr std::size_t kBytes = std::size_t{8} << 20;  ///< of the long columns of one direction
-  static constexpr std::uint32_t kShort = 64;                  ///< items
+  static constexpr std::size_t kBytes = std::size_t{8} << 20;  ///< Size of the long columns of one direction.
+  static constexpr std::uint32_t kShort = 64;                  ///< Items of a short batch.
 
   CudaLaunches() {
     using Narrow = ShaderEntry<&shade_narrow>;
@@ -51,7 +51,7 @@ class CudaLaunches : public testing::Test {
     engine_->use_table(table_);
     queue_ = engine_->open_queue();
   }
-  /// A short one and a long one have columns of their own.
+  /// Returns a batch; short and long batches have separate columns.
   Batch batch(const char* shader, std::uint32_t items) {
     const bool is_short = items <= kShort;
     Batch batch;
@@ -67,7 +67,7 @@ class CudaLaunches : public testing::Test {
     ASSERT_TRUE(eventually([&] { return (back = queue_->poll()) != nullptr; }));
     ASSERT_EQ(back, &batch);
   }
-  /// The launch_thread has taken what was submitted: in its next turn but one it does so before it asks.
+  /// Waits until the launch thread has taken all submitted jobs: it takes them in its next turn or the one after.
   void wait_until_taken() {
     ASSERT_TRUE(eventually([&, before = faults_.turns.load()] { return faults_.turns >= before + 2; }));
   }
@@ -95,7 +95,7 @@ TEST_F(CudaLaunches, WaitForNoMoreIfAPieceOfALongBatchIsAmongThem) {
 struct Length {
   const char* name;
   const char* shader;
-  std::uint32_t items;  ///< whole pieces
+  std::uint32_t items;  ///< A multiple of the parts' size.
   bool is_copied;
 };
 
@@ -106,8 +106,8 @@ TEST_P(CudaLaunchesByLength, CopyWhatReadingItOverTheBusTakesLongerFor) {
   queue_->share(memory_);
   Batch first = batch("narrow", 64), columns = batch(GetParam().shader, GetParam().items);
   ASSERT_EQ(queue_->submit(first), EngineQueue::Submitted::queued);
-  ASSERT_NO_FATAL_FAILURE(wait_for(first));  // the table is there
-  faults_.stuck = true;                      // so that all pieces of the second batch wait, and are launched together
+  ASSERT_NO_FATAL_FAILURE(wait_for(first));  // The table has reached the GPU.
+  faults_.stuck = true;                      // All parts of the second batch then wait, and are launched together.
   ASSERT_EQ(queue_->submit(first), EngineQueue::Submitted::queued);
   ASSERT_TRUE(eventually([this] { return faults_.launches[0] > 1; }));
   ASSERT_EQ(queue_->submit(columns), EngineQueue::Submitted::queued);

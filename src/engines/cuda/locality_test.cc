@@ -42,7 +42,7 @@ TEST(CudaLocality, PrefersTheWorkersNodeAndThenTheFewestQueues) {
   EXPECT_EQ(nearest(kNodes, std::array{1U, 2U, 1U}, -1), 0U);
 }
 
-/// Where the thread of this process may run that has this name.
+/// Returns the cores on which the thread with this name may run.
 cpu_set_t cores_of_thread(const std::string& name) {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -66,7 +66,7 @@ TEST(CudaMaster, StaysOffTheWorkersCores) {
   cpu_set_t left = all;
   for (unsigned core = 0; core < CPU_SETSIZE; ++core) {
     if (!CPU_ISSET(core, &all)) continue;
-    std::thread pinned([&] {  // what a thread begins, stays where that is
+    std::thread pinned([&] {  // Threads inherit the cores of the thread that starts them.
       cpu_set_t one;
       CPU_ZERO(&one);
       CPU_SET(core, &one);

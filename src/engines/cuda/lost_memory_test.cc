@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory that a caller shares with a GPU which is lost: who writes into it afterwards, and for how long it is kept.
+// Tests the memory that a caller shares with a GPU that fails: which writes it may still get, and how long it is kept.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ LaunchOptions patient(Access access) {
 class CudaLostByAnother : public testing::TestWithParam<Access> {};
 
 TEST_P(CudaLostByAnother, AnswersWhatIsInFlightAndWritesNoColumnAfterwards) {
-  constexpr std::size_t kItems = 150'000;  // some pieces
+  constexpr std::size_t kItems = 150'000;  // Several parts.
   FakeWorld world;
   SharedColumns columns(kItems);
   CudaEngine engine(world.backend(), patient(GetParam()));
@@ -39,7 +39,7 @@ TEST_P(CudaLostByAnother, AnswersWhatIsInFlightAndWritesNoColumnAfterwards) {
   Batch batch = columns.batch(world);
   const auto comes_back = [&] { return eventually([&] { return queue->poll() == &batch; }); };
   ASSERT_EQ(queue->submit(batch), EngineQueue::Submitted::queued);
-  ASSERT_TRUE(comes_back());  // the GPU has the table
+  ASSERT_TRUE(comes_back());  // The GPU has the table.
   columns.clear();
   world.faults.stuck = true;
   const int launches = world.faults.launches[0];

@@ -44,13 +44,13 @@ void CudaQueue::begin_cut(Batch& batch) noexcept {
   cut_ = {.batch = &batch, .most_items = batch.items};
   const std::size_t bytes = std::max(sum_of(shader.input_bytes), sum_of(shader.output_bytes));
   if (bytes * batch.items < kLeastInPlace) return;
-  // Pieces of whole lines, so that no column of a piece begins within one if that of the batch does not.
+  // Parts are whole cache lines, so that a part's column begins within a line only if the batch's column does.
   cut_.most_items = std::max(static_cast<std::uint32_t>(kPiece / bytes / kColumnAlignment * kColumnAlignment), 1U);
   cut_.inputs = memory_of(batch.inputs, shader.input_bytes, batch.items);
   cut_.outputs = memory_of(batch.outputs, shader.output_bytes, batch.items);
 }
 
-/// Hands as much to the launch_thread of what is being cut as there is room for; true: nothing is left.
+/// Hands the rest of the batch to the launch thread as far as there is room; returns true if nothing is left.
 bool CudaQueue::cut_all() noexcept {
   while (cut_.batch != nullptr) {
     if (!cut_piece()) return false;
@@ -87,7 +87,7 @@ bool CudaQueue::cut_piece() noexcept {
   return true;
 }
 
-/// Finds places for the piece's columns; false if there are none now.
+/// Finds places for the columns of the part; returns false if there is no room now.
 bool CudaQueue::place(Job& job) noexcept {
   job.inputs = {cut_.inputs, nullptr};
   job.outputs = {cut_.outputs, nullptr};
@@ -120,7 +120,7 @@ void CudaQueue::take_places_back(Job& job) noexcept {
   }
 }
 
-/// The shared memory in which all of the columns lie, if they are long enough to stay there.
+/// Returns the shared memory that holds all of the columns, if they are long enough to stay there; else null.
 template <class Column>
 SharedMemory* CudaQueue::memory_of(const std::array<Column*, kMaxColumns>& columns,
                                    const std::vector<std::size_t>& element_bytes, std::uint32_t items) const noexcept {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker's way to the GPU: it hands a batch's columns to the launch_thread and gets the results, in the order of
-// submission. Large columns that lie in memory which the caller shared stay where they are; others are copied through
-// the staging memory. A large batch is cut into pieces, so that copies in, kernels and copies out of one batch overlap,
-// and batches may be of any size. What the GPU does not do, because it is not there or was lost meanwhile, runs here on
-// the CPU.
+// A worker's queue into the GPU. The queue hands the columns of a batch to the launch thread, and returns batches in
+// the order of submission. Large columns in memory that the caller shared stay in place; others are copied through the
+// staging memory. A large batch is cut into parts, so that its copies in, kernels and copies out overlap, and a batch
+// may have any size. The worker runs a batch on the CPU if the GPU is absent or has failed.
 #pragma once
 
 #include <array>
@@ -21,15 +20,15 @@ namespace penumbra::cuda {
 
 class CudaQueue final : public EngineQueue {
  public:
-  /// What a piece of a batch takes at most in one direction.
+  /// Most bytes of a part of a batch in one direction.
   static constexpr std::size_t kPiece = kStagingHalf / 4;
-  /// Shorter columns are copied through the staging memory even if they are shared: so one copy brings those of many
-  /// batches, which costs less than one each.
+  /// Shorter columns are copied through the staging memory even if they are shared. One copy then carries the columns
+  /// of many batches, which costs less than a copy per batch.
   static constexpr std::size_t kLeastInPlace = std::size_t{32} << 10;
 
-  /// `cpu` answers every batch at once.
+  /// `cpu` must be a synchronous engine.
   CudaQueue(LaunchThread& launch_thread, const Engine& cpu, std::unique_ptr<EngineQueue> cpu_queue);
-  /// Waits for what is in flight.
+  /// Waits for the batches in flight.
   ~CudaQueue() override;
 
   Submitted submit(Batch& batch) noexcept override;
@@ -39,13 +38,13 @@ class CudaQueue final : public EngineQueue {
  private:
   static constexpr std::size_t kJobs = 256;
 
-  /// A batch that is being cut into pieces, from item `next` on.
+  /// A batch that is being cut into parts; the next part starts at item `next`.
   struct Cut {
-    Batch* batch = nullptr;  ///< null: none is
+    Batch* batch = nullptr;  ///< Null: no batch is being cut.
     std::uint32_t next = 0;
-    std::uint32_t most_items = 0;  ///< of a piece
+    std::uint32_t most_items = 0;  ///< Most items of a part.
     SharedMemory* inputs = nullptr;
-    SharedMemory* outputs = nullptr;  ///< where its columns are, if they stay there
+    SharedMemory* outputs = nullptr;  ///< Shared memory that holds the columns in place; null if they are staged.
   };
 
   Job& at(std::size_t position) { return jobs_[position % kJobs]; }
@@ -66,9 +65,10 @@ class CudaQueue final : public EngineQueue {
   std::vector<std::shared_ptr<SharedMemory>> shared_;
   ByteRing inputs_{kStagingHalf}, outputs_{kStagingHalf};
   std::array<Job, kJobs> jobs_;
-  std::size_t head_ = 0, tail_ = 0;  ///< the oldest job and behind the youngest; these count on for ever
+  std::size_t head_ = 0,
+              tail_ = 0;  ///< Position of the oldest job, and the position after the youngest; both only grow.
   Cut cut_;
-  bool is_given_up_ = false;  ///< of the oldest batch a piece that is back already: the GPU was lost with it
+  bool is_given_up_ = false;  ///< True if a part of the oldest batch came back because of a device failure.
 };
 
 }  // namespace penumbra::cuda

@@ -16,8 +16,8 @@ namespace penumbra::cuda {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-/// Waits for the stream's last mark. Throws what the device fails for, and a final DeviceError after the deadline,
-/// which `patience` has led to.
+/// Waits for the stream's last mark. Throws the device's failure, or after `deadline` a final DeviceError, whose text
+/// names `patience`.
 inline void wait_for_mark(Device& device, unsigned stream, Deadline deadline, std::chrono::milliseconds patience) {
   while (!device.reached(stream)) {
     if (std::chrono::steady_clock::now() > deadline) throw endless("what the GPU was given", patience);
@@ -25,9 +25,9 @@ inline void wait_for_mark(Device& device, unsigned stream, Deadline deadline, st
   }
 }
 
-/// Waits until the device comes to the end of what was given to its stream of copies, and to the last marks of the
-/// other streams, so that a call that waits for the GPU returns. Throws what the device fails for, and a final
-/// DeviceError if it takes longer than `patience`, or the GPU is lost.
+/// Waits for the end of all work in the stream `copies`, and for the last marks of the streams `others`. Afterwards a
+/// call that waits for the GPU can return. Throws the device's failure. Throws a final DeviceError if the wait takes
+/// longer than `patience`, or after a device failure.
 inline void wait_for_the_end(Device& device, unsigned copies, std::span<const unsigned> others,
                              std::chrono::milliseconds patience) {
   device.throw_if_lost();
@@ -37,9 +37,9 @@ inline void wait_for_the_end(Device& device, unsigned copies, std::span<const un
   for (const unsigned stream : others) wait_for_mark(device, stream, deadline, patience);
 }
 
-/// Why a device that has failed does not come to the end of all that these streams were given, so that it cannot be
-/// closed: a final failure, also if it does not mark the ends. None if it does come to it. Of a stream that it cannot
-/// be asked about nothing is known but what the others tell: those are waited for all the same.
+/// Returns why a failed device does not reach the end of the streams' work, so that it cannot be closed; none if it
+/// does. The result is final, also if the device cannot mark the ends. The end of a stream whose query fails is
+/// unknown, so the function still waits for the other streams.
 inline std::optional<DeviceError> why_it_does_not_end(Device& device, unsigned copies, std::span<const unsigned> others,
                                                       std::chrono::milliseconds patience) {
   const Deadline deadline = std::chrono::steady_clock::now() + patience;
@@ -67,17 +67,17 @@ inline std::optional<DeviceError> why_it_does_not_end(Device& device, unsigned c
   return std::nullopt;
 }
 
-/// A device's memory and streams. Taking, giving back and sharing memory may wait until nothing runs on the GPU: so
-/// before that whatever this thread has there is brought to its end. What others have there is the device's to see to.
+/// A device's memory and streams. Allocating, freeing and sharing memory may wait until no kernel runs on the GPU.
+/// QuietMemory first waits for this thread's work on the GPU; the device handles the work of other threads.
 class QuietMemory final : public Device {
  public:
-  /// `quieten` brings to its end what this thread has on the GPU; it throws DeviceError if that does not end.
+  /// `quieten` waits for this thread's work on the GPU; it throws DeviceError if the work does not end.
   QuietMemory(Device& device, std::function<void()> quieten) : device_(device), quieten_(std::move(quieten)) {}
 
   void abandon(const std::string& reason) noexcept override { device_.abandon(reason); }
   void throw_if_lost() const override { device_.throw_if_lost(); }
-  /// The same, at the same price, but also throws what `quieten` threw, which need not be final: for that memory was
-  /// not taken, given back or shared, and the device is to be closed.
+  /// Throws as throw_if_lost(), at the same cost, but also the error of an earlier `quieten`, which need not be final.
+  /// The memory operation was then not done, and the device must be closed.
   void check() const {
     if (failure_) [[unlikely]]
       throw DeviceError(*failure_);

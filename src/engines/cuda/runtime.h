@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What engines share that reach a GPU by way of the CUDA runtime.
+// Functions that engines share which use a GPU through the CUDA runtime.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,20 +14,20 @@
 
 namespace penumbra::cuda {
 
-/// Throws a DeviceError if `error` is one; `doing` says what was done.
+/// Throws a DeviceError if `error` is an error; `doing` describes the failed operation.
 void check(cudaError_t error, const char* doing);
-/// What the runtime's answer to how many GPUs there are says if it is none; empty if there are some.
+/// Returns why there is no GPU, given the runtime's answer to the query for the number of GPUs; empty if there is one.
 std::string why_there_is_none(cudaError_t error, int count);
-/// Whether kernels are compiled for such a GPU, and what it is, with what it lacks.
+/// `serves` returns true if kernels are compiled for the GPU; `description_of` names the GPU and its shortcomings.
 bool serves(const cudaDeviceProp& gpu);
 std::string description_of(const cudaDeviceProp& gpu);
-/// Whether this process has GPUs that serve.
+/// Reports if this process has GPUs that serve.
 Availability probe_gpu();
-/// Of each of them the NUMA node near it, or below 0.
+/// Returns the NUMA node near each serving GPU; below 0 if unknown.
 const std::vector<int>& nodes_of_gpus();
-/// CUDA's own number of one of them, as long as there is one.
+/// Returns the CUDA device number of a serving GPU; the GPU must exist.
 int number_of_gpu(unsigned index);
-/// Opens one of them, with so many streams; for calls from this thread. Throws DeviceError.
+/// Opens a serving GPU with `streams` streams, for calls from this thread. Throws DeviceError.
 std::unique_ptr<Device> open_gpu(unsigned index, unsigned streams);
 
 }  // namespace penumbra::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A GPU by way of the CUDA runtime, and the registration of the engine.
+// A GPU through the CUDA runtime, and the registration of the engine.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -28,16 +28,16 @@
 namespace penumbra::cuda {
 namespace {
 
-constexpr int kLeastMajor = 8;  ///< compute capability: what the kernels are compiled for begins there
+constexpr int kLeastMajor = 8;  ///< Least compute capability for which kernels are compiled.
 
-/// Of each GPU that was opened, for as long as the process runs: the others are not lost with one.
+/// Failures of the GPUs that were opened, kept until the process ends. One GPU's failure does not affect the others.
 class Losses {
  public:
   DeviceFailure& of(int gpu) {
     const std::lock_guard lock(mutex_);
     return of_gpus_[gpu];
   }
-  /// What there is to be said of all of them.
+  /// Returns the text of all failures.
   std::string text() {
     const std::lock_guard lock(mutex_);
     std::string text;
@@ -57,7 +57,8 @@ Losses& losses() {
   return all;
 }
 
-/// After these the process' context is broken, or there is none: NVIDIA's manual has the process started anew.
+/// True if the error breaks the process' CUDA context, or means that there is none. NVIDIA's manual then requires a
+/// restart of the process.
 bool breaks_the_context(cudaError_t error) {
   switch (error) {
     case cudaErrorIllegalAddress:
@@ -87,7 +88,7 @@ bool breaks_the_context(cudaError_t error) {
 
 void check(cudaError_t error, const char* doing) {
   if (error == cudaSuccess) return;
-  cudaGetLastError();  // so that a later call does not tell of it again
+  cudaGetLastError();  // Clears the error, so that a later call does not report it again.
   const std::string what = std::string(doing) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")";
   throw breaks_the_context(error) ? final_failure(what) : DeviceError(what, false);
 }
@@ -106,15 +107,15 @@ SharedOnce& shared_once() {
 
 class RuntimeDevice final : public Device {
  public:
-  /// To be called once; apart from the constructor, so that after a failure the destructor takes back what was made.
+  /// Call once. set_up() is separate from the constructor, so that after a failure the destructor frees what was made.
   void set_up(int gpu, unsigned streams) {
     failure_ = &losses().of(gpu);
     failure_->throw_if_told();
     const KernelPause pause;
-    failure_->throw_if_told();  // whoever could not end a kernel for this
+    failure_->throw_if_told();  // The owner of a kernel may have failed to end it for the pause.
     check(cudaSetDevice(gpu), "taking the GPU");
     check(cudaGetDeviceProperties(&properties_, gpu), "asking what GPU it is");
-    // What would otherwise be loaded in the middle of traffic.
+    // Loads all kernels now; otherwise the runtime would load them during traffic.
     const auto load = [](const void* kernel) {
       cudaFuncAttributes attributes;
       check(cudaFuncGetAttributes(&attributes, kernel), "loading a shader");
@@ -132,7 +133,7 @@ class RuntimeDevice final : public Device {
   }
   ~RuntimeDevice() override {
     const KernelPause pause;
-    if (failure_ != nullptr && failure_->is_told()) {  // none of these calls may ever return
+    if (failure_ != nullptr && failure_->is_told()) {  // These calls might never return.
       for (const Shared& each : shared_) shared_once().forget(each.host);
       return;
     }
@@ -214,7 +215,8 @@ class RuntimeDevice final : public Device {
   bool reached(unsigned stream) override {
     if (Stream& its = streams_[stream]; its.is_signalled) {
       if (std::atomic_ref(flags_[stream].value).load(std::memory_order_acquire) == its.signal.value) return true;
-      if (++its.questions % kQuestions != 0) return false;  // now and then the event: a failure sets no flag
+      if (++its.questions % kQuestions != 0)
+        return false;  // Queries the event from time to time, because a failure sets no flag.
     }
     const cudaError_t found = cudaEventQuery(streams_[stream].mark);
     if (found == cudaErrorNotReady) return false;
@@ -226,11 +228,11 @@ class RuntimeDevice final : public Device {
   struct Stream {
     cudaStream_t stream = nullptr;
     cudaEvent_t mark = nullptr;
-    cudaGraph_t plan = nullptr;  ///< of one kernel, `node`
+    cudaGraph_t plan = nullptr;  ///< Has one kernel node, `node`.
     cudaGraphNode_t node = nullptr;
-    cudaGraphExec_t graph = nullptr;  ///< ready to be launched
-    Signal signal;                    ///< of the last launch
-    bool is_signalled = false;        ///< what it was given last tells by its signal when it has ended
+    cudaGraphExec_t graph = nullptr;  ///< Instantiated graph.
+    Signal signal;                    ///< Signal of the last launch.
+    bool is_signalled = false;        ///< True if the stream's last operation signals its end.
     unsigned questions = 0;
   };
   struct alignas(64) Flag {
@@ -252,8 +254,8 @@ class RuntimeDevice final : public Device {
       streams_[i].signal = {.blocks = blocks + i, .flag = &static_cast<Flag*>(seen)[i].value};
     }
   }
-  /// Each is set to every kernel once before there is traffic: should a driver have to make room for longer arguments,
-  /// which might wait for a resident kernel to end, it does so here.
+  /// Makes the graphs. Each is set to every kernel once before there is traffic. A driver that must make room for
+  /// longer arguments might wait for a resident kernel, and then does so here.
   void make_graphs() {
     alignas(std::max_align_t) std::array<std::byte, kMostArgumentBytes> nothing{};
     std::array<void*, 3> arguments{nothing.data(), nothing.data(), nothing.data()};
@@ -270,28 +272,28 @@ class RuntimeDevice final : public Device {
       check(cudaStreamSynchronize(each.stream), "making a graph");
     }
   }
-  /// So that counting its blocks costs nothing beside it.
+  /// True if the launch has few enough items that counting its blocks costs little in comparison.
   static bool is_short(const Launch& launch) {
     constexpr std::uint64_t kMostItems = 65'536;
     std::uint64_t items = 0;
     for (const Segment& segment : launch.segments) items += segment.items;
     return items <= kMostItems;
   }
-  /// The stream, for something that no signal tells of.
+  /// Returns the stream for an operation that does not signal its end.
   cudaStream_t copying(unsigned stream) {
     streams_[stream].is_signalled = false;
     return streams_[stream].stream;
   }
 
-  DeviceFailure* failure_ = nullptr;  ///< the GPU's
+  DeviceFailure* failure_ = nullptr;  ///< Failure of this GPU.
   cudaDeviceProp properties_{};
   std::vector<Stream> streams_;
   struct Shared {
     std::byte* host = nullptr;
     std::size_t bytes = 0;
-    std::ptrdiff_t shift = 0;  ///< to the device's address
+    std::ptrdiff_t shift = 0;  ///< From host address to device address.
   };
-  Flag* flags_ = nullptr;  ///< of each stream
+  Flag* flags_ = nullptr;  ///< One per stream.
   std::vector<std::byte*> allocated_;
   std::vector<Shared> shared_;
 };
@@ -299,8 +301,8 @@ class RuntimeDevice final : public Device {
 /// The GPUs of this machine that the engine can use.
 struct Found {
   std::vector<int> gpus;
-  std::vector<int> nodes;  ///< near which they are
-  std::string words;       ///< what was found, or why nothing
+  std::vector<int> nodes;  ///< NUMA node near each GPU.
+  std::string words;       ///< The GPUs found, or why there is none.
 };
 
 /// Adds the GPU if it serves.
@@ -327,7 +329,7 @@ Found look_for_gpus() {
   return found;
 }
 
-/// Drivers and GPUs do not come and go while a process runs.
+/// Looks once: drivers and GPUs do not change while a process runs.
 const Found& found_gpus() {
   static const Found kFound = look_for_gpus();
   return kFound;
@@ -370,7 +372,7 @@ std::string description_of(const cudaDeviceProp& gpu) {
          (serves(gpu) ? "" : "; 8.0 or newer is needed");
 }
 
-/// A process can lose one.
+/// Includes the failures, which may happen after found_gpus().
 Availability probe_gpu() {
   return {!found_gpus().gpus.empty(), found_gpus().words + losses().text()};
 }

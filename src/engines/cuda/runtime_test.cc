@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the CUDA runtime answers, in words, and whether trying again is of use: on any machine, without a GPU.
+// Tests the text for CUDA errors, and the decision if a retry is useful. Needs no GPU.
 #include "cuda/runtime.h"
 
 #include <gmock/gmock.h>
@@ -51,11 +51,11 @@ TEST(CudaRuntime, TellsABrokenContextFromWhatMayPass) {
     EXPECT_TRUE(failure(error).is_final()) << cudaGetErrorName(error);
     EXPECT_THAT(failure(error).what(), HasSubstr(cudaGetErrorName(error)));
     EXPECT_THAT(failure(error).what(), HasSubstr("launching: "));
-    EXPECT_THAT(failure(error).what(), HasSubstr("has to be started anew"));
+    EXPECT_THAT(failure(error).what(), HasSubstr("has to be restarted"));
   }
   for (const cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorLaunchOutOfResources, cudaErrorNoDevice}) {
     EXPECT_FALSE(failure(error).is_final()) << cudaGetErrorName(error);
-    EXPECT_THAT(failure(error).what(), Not(HasSubstr("anew")));
+    EXPECT_THAT(failure(error).what(), Not(HasSubstr("restarted")));
   }
   EXPECT_STREQ(failure(cudaSuccess).what(), "nothing failed");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many small copies from the host's memory by one kernel: a copy by itself costs the thread that asks for it 1.4 us,
-// and the GPU more. Each range is a warp's.
+// Makes many small copies from host memory by one kernel; a warp copies each range. A single copy call costs the
+// calling thread 1.4 us, and the GPU more.
 #include <cuda_runtime.h>
 
 #include <algorithm>

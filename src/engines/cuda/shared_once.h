@@ -9,13 +9,13 @@
 
 namespace penumbra::cuda {
 
-/// Host memory is shared once for all GPUs of the process, and for all that use one of them. Any thread.
+/// Registers host memory once for all GPUs of the process, and for all users of one GPU. May be used on any thread.
 class SharedOnce {
  public:
   using Share = std::function<void(std::byte* host, std::size_t bytes)>;
   using Unshare = std::function<void(std::byte* host)>;
 
-  /// The driver's calls; `share` may throw.
+  /// Sets the driver's calls; `share` may throw.
   SharedOnce(Share share, Unshare unshare) : share_(std::move(share)), unshare_(std::move(unshare)) {}
 
   void add(std::byte* host, std::size_t bytes) {
@@ -28,9 +28,9 @@ class SharedOnce {
     const bool is_kept = uses_[host].is_kept;
     if (was_last(host) && !is_kept) unshare_(host);
   }
-  /// In place of remove(), of a GPU that is lost: it goes on with the pages, even when nobody else has them any more,
-  /// so that a call to take them back may not return, whoever makes it. The driver refuses to share others that come to
-  /// lie there.
+  /// Call instead of remove() after a device failure. The GPU may still access the pages and unregistering may block,
+  /// so they stay registered, even without further users. The driver refuses to register other memory at the same
+  /// address.
   void forget(std::byte* host) noexcept {
     const std::lock_guard lock(mutex_);
     uses_[host].is_kept = true;
@@ -40,10 +40,10 @@ class SharedOnce {
  private:
   struct Use {
     unsigned users = 0;
-    bool is_kept = false;  ///< by a GPU that is lost
+    bool is_kept = false;  ///< True if a failed GPU may use the pages.
   };
 
-  /// Takes one user away; whether it was the last one.
+  /// Removes one user. Returns true if it was the last one.
   bool was_last(std::byte* host) noexcept {
     if (--uses_[host].users > 0) return false;
     uses_.erase(host);

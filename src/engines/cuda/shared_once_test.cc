@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the driver is asked to take memory back that several GPUs share, one of which may be lost.
+// Tests when the driver unregisters memory that several GPUs share, one of which may fail.
 #include "cuda/shared_once.h"
 
 #include <gtest/gtest.h>

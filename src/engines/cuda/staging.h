@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory by which batches reach the GPU. What a worker has not shared with it is copied through staging memory, by
-// the worker, where batches stand one behind the other, so that one copy brings several. The launch_thread only names
-// places.
+// Memory by which batches reach the GPU. Columns that a worker has not shared with the GPU are copied by the worker
+// into staging memory. Batches are contiguous there, so that one copy carries several. The launch thread only passes
+// addresses.
 #pragma once
 
 #include <array>
@@ -20,14 +20,14 @@
 
 namespace penumbra::cuda {
 
-/// Places of a ring of bytes, given and taken back in order, each in one piece.
+/// Allocates contiguous ranges of a ring of bytes, which are freed in the order of allocation.
 class ByteRing {
  public:
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   explicit ByteRing(std::size_t bytes) : bytes_(bytes) {}
 
-  /// Where so many bytes begin, at least one, or kNone while there is no room.
+  /// Returns the offset of `bytes` free bytes, at least one, or kNone if there is no room.
   std::size_t take(std::size_t bytes) noexcept {
     if (in_use_ == 0) begin_ = end_ = 0;
     end_before_ = end_;
@@ -40,13 +40,13 @@ class ByteRing {
     in_use_ += skipped + bytes;
     return place;
   }
-  /// Takes back the oldest place.
+  /// Frees the oldest range.
   void give_back(std::size_t place, std::size_t bytes) noexcept {
-    if (place != begin_) in_use_ -= bytes_ - begin_;  // it was skipped
+    if (place != begin_) in_use_ -= bytes_ - begin_;  // take() skipped the end of the ring.
     begin_ = place + bytes;
     in_use_ -= bytes;
   }
-  /// Takes back the place that the last call gave, which was take().
+  /// Reverts the last call, which must have been a successful take().
   void undo() noexcept {
     end_ = end_before_;
     in_use_ = in_use_before_;
@@ -59,62 +59,63 @@ class ByteRing {
   std::size_t end_before_ = 0, in_use_before_ = 0;
 };
 
-/// Host memory that the GPU shares, and as much of its own beside it.
+/// Host memory that is registered with the GPU, and device memory of the same size.
 struct SharedMemory {
   SharedMemory(std::shared_ptr<const HugeMemory> memory, bool needed) : host(std::move(memory)), is_needed(needed) {}
 
   const std::shared_ptr<const HugeMemory> host;
-  const bool is_needed;                 ///< the GPU is of no use without it
-  std::atomic<bool> is_reached{false};  ///< by the GPU
+  const bool is_needed;                 ///< True if the GPU is useless without this memory.
+  std::atomic<bool> is_reached{false};  ///< True if the GPU can access it.
 
-  // The launch_thread's.
-  std::byte* mapped = nullptr;  ///< `host` as the device sees it
-  std::byte* device = nullptr;  ///< the device's own
-  unsigned users = 1;           ///< queues
+  // Used on the launch thread only.
+  std::byte* mapped = nullptr;  ///< Device address of `host`.
+  std::byte* device = nullptr;  ///< Counterpart in device memory.
+  unsigned users = 1;           ///< Number of queues that use it.
 
-  /// Whether these bytes lie in it.
+  /// True if the range lies in this memory.
   bool has(const std::byte* begin, std::size_t bytes) const {
     return begin >= host->data() && begin + bytes <= host->data() + host->bytes();
   }
-  /// What the device works on in place of this byte of the host's: its own copy of it, or the byte itself.
+  /// Returns the device address of a host byte: in the counterpart, or of the byte `itself`.
   std::byte* seen(const std::byte* byte, bool itself) const {
     return (itself ? mapped : device) + (byte - host->data());
   }
 };
 
-/// The memory of one queue's batches: the first half for inputs, the other one for outputs.
+/// Bytes of a queue's staging memory in one direction; the first half is for inputs, the second half for outputs.
 inline constexpr std::size_t kStagingHalf = std::size_t{1} << 20;
 
-/// Where the columns of one direction stand.
+/// Location of the columns of one direction.
 struct Places {
   SharedMemory* memory = nullptr;
-  std::byte* staged = nullptr;  ///< one behind the other from here on, each padded(); null: where the batch has them
+  std::byte* staged =
+      nullptr;  ///< Staged columns, contiguous and each padded(); null: the columns stay where the batch has them.
 };
 
-/// A batch between submit() and poll(), or a piece of it: items from `first` on.
+/// A batch between submit() and poll(), or the part of it from item `first` on.
 struct alignas(64) Job {
   enum class State : std::uint8_t {
-    on_gpu,  ///< the launch_thread's
-    done,    ///< the outputs stand in their places
-    on_cpu,  ///< the worker runs it itself: the GPU is not there, or has not what it needs
-    lost,    ///< likewise: the GPU was lost that had it
+    on_gpu,  ///< The launch thread owns the job.
+    done,    ///< The outputs are in their places.
+    on_cpu,  ///< The worker must run it: the GPU is absent or lacks memory or table.
+    lost,    ///< The worker must run it: the GPU that had it failed.
   };
 
-  // All that the launch_thread reads of a short batch, in one line: it comes from another core.
+  // All fields that the launch thread reads of a short batch are in one cache line, because it comes from another core.
   const Shader* shader = nullptr;
   const Table* table = nullptr;
   Places inputs, outputs;
   std::uint32_t items = 0;
-  bool is_hurried = false;  ///< a launch with it does not wait for more
-  bool is_last = false;     ///< of its batch
+  bool is_hurried = false;  ///< A launch with this job does not wait for more jobs.
+  bool is_last = false;     ///< Last part of its batch.
   std::atomic<State> state{State::done};
 
   alignas(64) Batch* batch = nullptr;
   std::uint32_t first = 0;
-  std::size_t staged_inputs = 0, staged_outputs = 0;  ///< bytes
+  std::size_t staged_inputs = 0, staged_outputs = 0;  ///< Bytes in the staging memory.
 };
 
-/// Calls `use` with each column of one direction: its number, where it begins, and its bytes.
+/// Calls `use` with each column of one direction: its index, address and bytes.
 template <class Use>
 void for_each_column(const Job& job, Places Job::* direction, std::vector<std::size_t> Shader::* element_bytes,
                      const Use& use) {
@@ -125,20 +126,21 @@ void for_each_column(const Job& job, Places Job::* direction, std::vector<std::s
     if (next != nullptr) {
       next += padded(bytes[i] * job.items);
     } else if (direction == &Job::inputs) {
-      column = const_cast<std::byte*>(item_of(job.batch->inputs[i], job.first, bytes[i]));  // for copies from it
+      column =
+          const_cast<std::byte*>(item_of(job.batch->inputs[i], job.first, bytes[i]));  // Copies from it need no const.
     } else {
       column = item_of(job.batch->outputs[i], job.first, bytes[i]);
     }
     use(i, column, bytes[i] * job.items);
   }
 }
-/// Of one item.
+/// Returns the bytes of one item.
 std::size_t sum_of(const std::vector<std::size_t>& element_bytes) noexcept;
-/// Bytes of columns in the staging memory; at least one line of it.
+/// Returns the bytes of the columns in the staging memory; at least one cache line.
 std::size_t staged_bytes(const std::vector<std::size_t>& element_bytes, std::uint32_t items) noexcept;
-/// Copies what the batch has to the staging memory, if the columns' places are there.
+/// Copies the batch's inputs to the staging memory, if they are staged.
 void copy_inputs(const Job& job) noexcept;
-/// And back.
+/// Copies the staged outputs to the batch, if they are staged.
 void copy_outputs(const Job& job) noexcept;
 
 }  // namespace penumbra::cuda

@@ -9,9 +9,8 @@
 namespace penumbra::cuda {
 namespace {
 
-constexpr std::size_t kGap = 256;  ///< less is copied along with what lies around it
-constexpr std::size_t kCopyCosts =
-    512;  ///< a copy by itself takes as long as about so many bytes more; so few fit a step
+constexpr std::size_t kGap = 256;        ///< Smaller gaps between ranges are copied too.
+constexpr std::size_t kCopyCosts = 512;  ///< Cost of a copy in bytes; it limits the number of copies in a step.
 
 }  // namespace
 
@@ -101,7 +100,7 @@ void TableCopies::committed() {
   for (const Range& each : announced_.all()) {
     std::memcpy(shadow_[each.region].data() + each.begin, sources_[each.region].data + each.begin,
                 each.end - each.begin);
-    if (!live_) continue;  // copies that are made later begin with all of it
+    if (!live_) continue;  // Copies that are made later start with the whole table.
     for (Copy& copy : copies_) copy.lacks.add(each);
   }
   announced_.clear();
@@ -189,7 +188,7 @@ bool TableCopies::begin_step() {
   return true;
 }
 
-/// Makes the spare copy like the current one, within the device.
+/// Makes the spare copy equal to the current one, within the device.
 void TableCopies::catch_up(Copy& spare, const Copy& current) {
   fit(spare);
   for (std::size_t i = 0; i < spare.regions.size(); ++i) {
@@ -199,8 +198,7 @@ void TableCopies::catch_up(Copy& spare, const Copy& current) {
   step_ = Step::catch_up;
 }
 
-/// Copies as much as one step takes. If that is all, the copy is as the shadow is now: nothing was committed since the
-/// lock was taken.
+/// Copies as much as one step takes. If that is all, the copy equals the shadow: the lock excludes commits meanwhile.
 void TableCopies::copy_what_is_lacking(Copy& spare) {
   fit(spare);
   spare.lacks.join();

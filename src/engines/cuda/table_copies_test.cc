@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two copies of a table, step by step, with this thread as owner and launch_thread.
+// Tests the two copies of a table step by step, with this thread as owner and launch thread.
 #include "cuda/table_copies.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ struct TwoColumns {
   const std::byte* second;
 };
 
-/// Counts what is copied to it.
+/// Counts the bytes that are copied to it.
 class CountingDevice final : public Device {
  public:
   explicit CountingDevice(FakeFaults& faults) : fake_(0, 1, faults) {}
@@ -71,10 +71,10 @@ class CountingDevice final : public Device {
 
 class CudaTableCopies : public testing::Test {
  protected:
-  static constexpr std::size_t kFirst = 700'000, kSecond = 3'000;  ///< elements
+  static constexpr std::size_t kFirst = 700'000, kSecond = 3'000;  ///< Elements.
 
   CudaTableCopies() { publish(); }
-  /// A whole new version.
+  /// Publishes a whole new version.
   void publish() {
     auto next = std::make_unique<Memory>();
     next->first.assign(kFirst, ++version_);
@@ -98,7 +98,7 @@ class CudaTableCopies : public testing::Test {
     std::memcpy(&view, copies.view(copy), sizeof view);
     return view;
   }
-  /// The current copy equals the owner's memory, and is another memory.
+  /// Checks that the current copy equals the owner's memory, and is separate memory.
   void expect_equal(TableCopies& copies) {
     const unsigned copy = copies.enter();
     const TwoColumns view = view_of(copies, copy);
@@ -137,7 +137,7 @@ TEST_F(CudaTableCopies, FollowChangesByCopyingNoMoreThanThese) {
     for (int j = 0; j < 3; ++j) change(random() % kFirst, static_cast<std::uint32_t>(random()));
     table_.commit();
     bring_up_to_date(copies);
-    // A copy lacks the last two commits; near changes are copied together with what is between.
+    // A copy lacks the last two commits; near changes are copied together with the bytes between them.
     EXPECT_LE(device_.bytes_in - before, 6 * (sizeof(std::uint32_t) + 4096));
     if (i % 20 == 0) expect_equal(copies);
   }
@@ -252,7 +252,7 @@ TEST_F(CudaTableCopies, AreWholeAgainOnANewDevice) {
   copies.end();
 }
 
-/// Allocated now. ThreadSanitizer and AddressSanitizer count by themselves: 0.
+/// Returns the bytes allocated at present. ThreadSanitizer and AddressSanitizer replace the counters: 0.
 std::size_t memory_in_use() {
   const struct mallinfo2 heap = mallinfo2();
   return heap.uordblks + heap.hblkhd;
@@ -277,7 +277,7 @@ TEST_F(CudaTableCopies, TakeNoMoreMemoryWhileThereIsNoDevice) {
   copies.end();
 }
 
-/// As a function's thread learns, and grows its table, while a launch_thread copies.
+/// A function's thread learns flows and grows its table while a launch thread copies.
 TEST(CudaCopiesOfFlows, FollowATableThatLearns) {
   constexpr std::size_t kFlows = 300'000;
   FakeFaults faults;

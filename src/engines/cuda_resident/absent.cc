@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In place of the engine where the build has no nvcc.
+// Registers the engine as unavailable if the build has no nvcc.
 #include "cuda_resident/engine.h"
 
 namespace penumbra::cuda_resident {

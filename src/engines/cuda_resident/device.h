@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seam between the engine `cuda-resident` and the GPU. The runtime's form of it is in runtime_device.cc; the tests
-// have one whose groups are threads of the CPU.
+// Interface between the engine `cuda-resident` and the GPU. runtime_device.cc implements it with the CUDA runtime;
+// tests have an implementation whose groups are CPU threads.
 #pragma once
 
 #include <cstdint>
@@ -18,41 +18,41 @@ namespace penumbra::cuda_resident {
 
 using cuda::DeviceError;
 
-/// A GPU and the kernel that stays on it. All calls come from one thread, but stop() of an abandoned one, which another
-/// makes that nobody waits for. All but the destructor and abandon() throw
-/// DeviceError; the device is then to be destroyed, or abandoned if the failure is final.
+/// A GPU and its resident kernel. All calls come from one thread, except stop() of an abandoned device, which comes
+/// from a detached thread. All members but the destructor and abandon() throw DeviceError. The caller must then destroy
+/// the device, or abandon it if the failure is final.
 class ResidentDevice {
  public:
   ResidentDevice() = default;
   ResidentDevice(const ResidentDevice&) = delete;
   ResidentDevice& operator=(const ResidentDevice&) = delete;
-  /// The kernel has ended, or was never started.
+  /// The kernel must have ended, or must never have been started.
   virtual ~ResidentDevice() = default;
-  /// In place of the destructor. Nothing is asked of it then but whether the kernel has ended, and to have it end.
+  /// Call instead of the destructor if it may never return. Afterwards only has_ended() and stop() may be called.
   virtual void abandon(const std::string& reason) noexcept = 0;
 
-  /// Its memory and its streams; the kernel has one that is not among these. Taking, giving back and sharing memory may
-  /// wait until the kernel has ended.
+  /// Returns the device's memory and streams; the kernel's stream is separate. Allocating, freeing and sharing memory
+  /// may wait until the kernel has ended.
   virtual cuda::Device& memory() = 0;
-  /// Groups that it holds at once.
+  /// Returns the number of groups that run at once.
   virtual std::uint32_t most_slots() const = 0;
-  /// Starts the kernel, of a group for each of the first `slots` slots in the roster (its address on the device). A
-  /// group goes on with the batch behind the one that its slot's first block of results is of.
+  /// Starts the kernel with a group for each of the first `slots` slots in the roster, which is a device address. A
+  /// group continues with the batch whose number follows the number in its slot's first result block.
   virtual void start(const Roster* roster, std::uint32_t slots) = 0;
-  /// Has the groups end, each when it has no batch.
+  /// Makes the groups end, each when it has no batch.
   virtual void stop() = 0;
-  /// Whether the kernel has ended. Also how its failure comes to light.
+  /// Returns true if the kernel has ended. Throws the kernel's failure.
   virtual bool has_ended() = 0;
 };
 
-/// What an engine runs on: how to open device number `index` for groups of so many threads, and the shaders of its
-/// kernel, by their index.
+/// The devices of an engine, and the shaders of its kernel with their indices.
 struct Backend {
-  /// Throws DeviceError. Called on the thread that will use the device.
+  /// Opens device `index` for groups of `threads` threads. Throws DeviceError. Called on the thread that will use the
+  /// device.
   std::function<std::unique_ptr<ResidentDevice>(unsigned index, std::uint32_t threads)> open;
   std::function<const Shader*(const std::string& name)> find_shader;
   std::function<std::uint16_t(const Shader& shader)> index_of;
-  std::vector<int> nodes;  ///< of each device, at least one: the NUMA node near it, or below 0
+  std::vector<int> nodes;  ///< NUMA node near each device, at least one element; below 0 if unknown.
 };
 
 }  // namespace penumbra::cuda_resident

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine `cuda-resident`: shaders in a kernel that stays on the GPU, each batch by a group of threads that waits
-// for it.
+// The engine `cuda-resident`: runs shaders in a resident kernel on the GPU. A group of threads waits for each batch.
 #pragma once
 
 #include <memory>
@@ -13,33 +12,34 @@
 
 namespace penumbra::cuda_resident {
 
-/// What the engine is, but for how it is probed and made.
+/// Returns the engine's description without `probe` and `create`.
 EngineInfo description();
 
-/// Each GPU has a thread, and every table. A GPU is opened with its first queue: an engine that is only asked for its
-/// shaders costs nothing. A queue keeps to one GPU: if that one is lost, its batches run on the CPU.
+/// Each GPU has a resident thread and a copy of every table. The first queue on a GPU opens it, so that an engine that
+/// only lists its shaders costs nothing. A queue uses one GPU only; after a failure of this GPU its batches run on the
+/// CPU.
 class ResidentEngine final : public Engine {
  public:
   ResidentEngine(Backend backend, ResidentOptions options);
-  /// With the options that the settings give.
+  /// Makes the engine with the options of `settings`.
   ResidentEngine(Backend backend, const EngineSettings& settings);
 
   const Shader* find_shader(const std::string& name) const override { return backend_.find_shader(name); }
   void use_table(Table& table) override;
   std::unique_ptr<EngineQueue> open_queue() override { return open_queue_near(-1); }
-  /// The GPU is one near the worker's core, and the threads stay off that.
+  /// Uses a GPU near the worker's core, and keeps the resident threads off that core.
   std::unique_ptr<EngineQueue> open_queue_for(unsigned core) override;
   std::vector<std::string> notes() const override;
-  /// The first GPU's name that was opened: they are alike.
+  /// Returns the name of the first GPU that was opened; the GPUs are alike.
   std::string calibration_key() const override;
 
  private:
   std::unique_ptr<EngineQueue> open_queue_near(int node);
 
   const Backend backend_;
-  const std::unique_ptr<Engine> cpu_;                     ///< what runs shaders while the GPU does not
-  std::vector<std::unique_ptr<ResidentThread>> threads_;  ///< of each GPU
-  std::vector<unsigned> queues_;                          ///< that each was given so far
+  const std::unique_ptr<Engine> cpu_;                     ///< Runs shaders while the GPU cannot.
+  std::vector<std::unique_ptr<ResidentThread>> threads_;  ///< One per GPU.
+  std::vector<unsigned> queues_;                          ///< Queues that each GPU has been given.
 };
 
 }  // namespace penumbra::cuda_resident

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine on a fake kernel: batches of all sizes, workers that come and go, tables that change.
+// Tests the engine on a fake kernel: batches of all sizes, workers that come and go, tables that change.
 #include "cuda_resident/engine.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ std::size_t batches_by_kernel(const Engine& engine) {
   return 0;
 }
 
-/// Whether the shader `echo` answered every item.
+/// Returns true if the shader `echo` answered every item.
 bool is_right(const std::vector<std::uint32_t>& in, const std::vector<std::uint16_t>& out) {
   return std::ranges::equal(in, out,
                             [](std::uint32_t x, std::uint16_t y) { return x % cuda::FakeWorld::kModulus == y; });
@@ -49,7 +49,7 @@ bool is_right(const std::vector<std::uint32_t>& in, const std::vector<std::uint1
 
 class ResidentOnAFake : public testing::TestWithParam<std::uint32_t> {
  protected:
-  /// Answers `items` numbers in batches of `batch_items`; whether rightly.
+  /// Runs `items` numbers in batches of `batch_items`. Returns true if all answers are right.
   bool runs(ShaderQueue& queue, std::size_t items, std::uint32_t batch_items) const {
     const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(items);
     std::vector<std::uint16_t> out(items, 0xFFFF);
@@ -61,7 +61,7 @@ class ResidentOnAFake : public testing::TestWithParam<std::uint32_t> {
   KernelFaults faults_;
 };
 
-/// The groups of all others come to rest.
+/// The groups of all other slots must come to rest.
 TEST_P(ResidentOnAFake, HasFewGroupsAnswerOneBatchAtATime) {
   ResidentEngine engine(fake_backend(world_, faults_), options());
   engine.use_table(world_.modulo);
@@ -84,7 +84,7 @@ TEST_P(ResidentOnAFake, AnswersBatchesOfAnySizeInOrder) {
   EXPECT_GT(batches_by_kernel(engine), 100U);
 }
 
-/// Batches in slots, in parts elsewhere and on the CPU, all in flight together, while the kernel ends once by itself.
+/// Runs batches in slots, in parts outside slots and on the CPU at the same time, while the kernel ends once by itself.
 TEST_P(ResidentOnAFake, AnswersBatchesOfMixedSizesInOrder) {
   ResidentEngine engine(fake_backend(world_, faults_), options());
   engine.use_table(world_.modulo);
@@ -167,7 +167,7 @@ class Resident : public testing::Test {
 };
 
 TEST_F(Resident, LeavesSharedColumnsWhereTheyAre) {
-  constexpr std::size_t kItems = 2'000'000;  // more than the staging memory takes
+  constexpr std::size_t kItems = 2'000'000;  // More than the staging memory holds.
   ResidentEngine engine(fake_backend(world_, faults_), ResidentOptions{});
   engine.use_table(world_.modulo);
   const auto memory = std::make_shared<HugeMemory>(kItems * (sizeof(std::uint32_t) + sizeof(std::uint16_t)));
@@ -181,7 +181,8 @@ TEST_F(Resident, LeavesSharedColumnsWhereTheyAre) {
   for (std::size_t i = 0; i < kItems; ++i) ASSERT_EQ(out[i], in[i] % cuda::FakeWorld::kModulus) << i;
 }
 
-/// With the view, which a slot's first batch brings, and without it: columns begin anywhere in the slot's first lines.
+/// Runs batches with the view, which the first batch of a slot has, and without it. Columns then start at any place in
+/// the slot's first lines.
 TEST_F(Resident, PacksWideViewsAndSeveralColumns) {
   constexpr std::uint32_t kMost = 50, kBatches = 8;
   cuda::WideView view{};
@@ -211,7 +212,7 @@ TEST_F(Resident, PacksWideViewsAndSeveralColumns) {
   EXPECT_EQ(batches_by_kernel(engine), kBatches * kMost);
 }
 
-/// Where a slot's next batch is far, its group leaves the bus to others.
+/// If a slot's next batch is far away, its group leaves the bus to others.
 TEST_F(Resident, HasGroupsReadOnePieceWhereManyBatchesAreInFlight) {
   constexpr std::uint32_t kSlots = 144, kUsual = 120;
   ResidentEngine engine(fake_backend(world_, faults_),

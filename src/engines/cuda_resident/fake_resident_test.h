@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: a resident kernel without a GPU. Its groups are served by threads of the CPU, which see the same slots,
-// write the blocks of their results in any order, and fail when they are told to.
+// A resident kernel for tests that needs no GPU. CPU threads serve its groups: they use the same slots, write the
+// result blocks in any order, and fail on request.
 #pragma once
 
 #include <algorithm>
@@ -25,40 +25,40 @@
 
 namespace penumbra::cuda_resident {
 
-/// What the test tells the kernel, and what it tells the test. Any thread.
+/// Faults that the test injects, and counters of the kernel. May be used on any thread.
 struct KernelFaults {
   KernelFaults() = default;
   KernelFaults(const KernelFaults&) = delete;
   KernelFaults& operator=(const KernelFaults&) = delete;
-  /// No group outlives it: those of a kernel that was abandoned end here at the latest.
+  /// Ends the groups of abandoned kernels: no group outlives this object.
   ~KernelFaults() {
     is_over = true;
     while (running > 0) std::this_thread::yield();
   }
 
-  std::atomic<bool> mute{false};          ///< groups live, and answer nothing
-  std::atomic<int> mute_group{-1};        ///< likewise this one
-  std::atomic<bool> slow{false};          ///< groups take batches, and answer them when this holds no more
-  std::atomic<bool> dead{false};          ///< groups do nothing more
-  std::atomic<bool> ends{false};          ///< the kernel ends by itself, once
-  std::atomic<bool> stays{false};         ///< of a kernel that is told to end, all groups end, and it does not
-  std::atomic<bool> refuses{false};       ///< the kernel does not start
-  std::atomic<int> late_microseconds{0};  ///< each answer
-  std::uint32_t holds = kMostSlots;       ///< groups at once; before an engine is made
+  std::atomic<bool> mute{false};          ///< Groups run, but answer nothing.
+  std::atomic<int> mute_group{-1};        ///< This group answers nothing.
+  std::atomic<bool> slow{false};          ///< Groups take batches, and answer them once this becomes false.
+  std::atomic<bool> dead{false};          ///< Groups do nothing any more.
+  std::atomic<bool> ends{false};          ///< The kernel ends by itself, once.
+  std::atomic<bool> stays{false};         ///< A kernel that must end does not end, though all of its groups do.
+  std::atomic<bool> refuses{false};       ///< The kernel does not start.
+  std::atomic<int> late_microseconds{0};  ///< Delay of each answer.
+  std::uint32_t holds = kMostSlots;       ///< Groups that run at once. Set before an engine is made.
   std::atomic<int> started{0}, abandoned{0};
-  std::atomic<int> awaited{0};  ///< questions whether a kernel has ended that was abandoned
-  std::atomic<int> running{0};  ///< threads of groups
+  std::atomic<int> awaited{0};  ///< Queries for the end of an abandoned kernel.
+  std::atomic<int> running{0};  ///< Threads of groups.
   std::atomic<bool> is_over{false};
-  /// Of the call that tells a kernel to end, which nobody may be waiting for; it may outlive the test.
+  /// State of the call that makes a kernel end. A detached thread may make the call, so the state may outlive the test.
   struct Telling {
     std::atomic<bool> hangs{false};
-    std::atomic<int> fails{0};         ///< so often
-    std::atomic<bool> is_done{false};  ///< for the kernel that was started last
+    std::atomic<int> fails{0};         ///< Number of calls that fail.
+    std::atomic<bool> is_done{false};  ///< Refers to the kernel that was started last.
   };
   std::shared_ptr<Telling> telling = std::make_shared<Telling>();
-  std::atomic<int> elsewhere{0};                       ///< batches, or parts, whose columns stood elsewhere
-  std::array<std::atomic<int>, kMostSlots> answers{};  ///< of each group
-  std::atomic<int> patient{0};                         ///< after which a group reads the slot's first block alone
+  std::atomic<int> elsewhere{0};                       ///< Batches, or parts, whose columns were outside the slot.
+  std::array<std::atomic<int>, kMostSlots> answers{};  ///< One counter per group.
+  std::atomic<int> patient{0};  ///< Batches after which a group reads only its slot's first block.
 };
 
 class FakeResident final : public ResidentDevice {
@@ -113,7 +113,7 @@ class FakeResident final : public ResidentDevice {
     Slot* slot;
     std::uint32_t* beat;
     std::uint32_t number;
-    std::vector<std::byte> view;  ///< of the last batch
+    std::vector<std::byte> view;  ///< View of the last batch.
   };
 
   void serve(Roster& roster, std::uint32_t slots, std::uint32_t thread) {
@@ -135,7 +135,7 @@ class FakeResident final : public ResidentDevice {
     }
     stop_ = true;
     while (faults_.stays && !faults_.is_over) std::this_thread::yield();
-    KernelFaults& faults = faults_;  // the device may be gone with the last thread
+    KernelFaults& faults = faults_;  // The device may be destroyed as soon as the last thread ends.
     --running_;
     --faults.running;
   }
@@ -152,7 +152,7 @@ class FakeResident final : public ResidentDevice {
     return std::all_of(group.slot->in, group.slot->in + head.blocks,
                        [&](const NumberedBlock& block) { return number_in(block) == group.number; });
   }
-  /// Leaves `from` behind what the batch begins with.
+  /// Reads the head and the view, and moves `from` past them.
   const std::vector<std::byte>& take_view(Group& group, const Head& head, const NumberedBlock*& from,
                                           std::uint32_t number) const {
     const std::size_t view_bytes = shaders_.at(head.shader)->view_bytes;
@@ -223,7 +223,7 @@ class FakeResident final : public ResidentDevice {
   std::atomic<int> running_{0};
 };
 
-/// A backend whose kernel serves the world's shaders.
+/// Returns a backend whose kernel serves the shaders of `world`.
 inline Backend fake_backend(cuda::FakeWorld& world, KernelFaults& faults, std::size_t devices = 1) {
   return {[&world, &faults](unsigned index, std::uint32_t /*threads*/) {
             return std::make_unique<FakeResident>(world, faults, index);

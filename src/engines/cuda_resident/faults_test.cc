@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine when its kernel fails: every batch is answered all the same, and people are told why.
+// Tests the engine when its kernel fails: every batch is still answered, and the notes give the reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,13 +32,13 @@ using testing::Not;
 
 class ResidentFaults : public testing::Test {
  protected:
-  /// On a busy machine a thread may be kept waiting for long: only what is to be given up is given up soon.
+  /// On a busy machine a thread may wait for long, so only tests that expect the GPU to be given up are impatient.
   explicit ResidentFaults(milliseconds patience = std::chrono::minutes(1))
       : engine_(fake_backend(world_, faults_), ResidentOptions{.patience = patience, .retry_after = milliseconds(20)}) {
     engine_.use_table(world_.modulo);
   }
 
-  /// Repeats something until `until` holds; a minute at most.
+  /// Repeats `what` until `until` holds, at most a minute.
   void repeat(const std::function<void()>& what, const std::function<bool()>& until) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     do {
@@ -46,11 +46,11 @@ class ResidentFaults : public testing::Test {
       ASSERT_NO_FATAL_FAILURE(what());
     } while (!until());
   }
-  /// Batches, each of them answered.
+  /// Runs batches until `until` holds; each must be answered.
   void run(const std::function<bool()>& until) {
     repeat([this] { run_batches(queue(), in_.size(), 64); }, until);
   }
-  /// Each time of other numbers, for the answers to those of before may still stand in the staging memory.
+  /// Runs other numbers each time, because old answers may still be in the staging memory.
   void run_batches(ShaderQueue& queue, std::size_t items, std::uint32_t batch_items) {
     const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(items, ++seed_);
     std::vector<std::uint16_t> out(in.size(), 0xFFFF);
@@ -92,7 +92,7 @@ class ImpatientResidentFaults : public ResidentFaults {
   ImpatientResidentFaults() : ResidentFaults(milliseconds(300)) {}
 };
 
-/// What stops the groups for good.
+/// Faults that stop the groups for good.
 class ResidentStuck : public ImpatientResidentFaults, public testing::WithParamInterface<bool> {};
 
 TEST_P(ResidentStuck, IsNoticedAndLeavesTheWorkToTheCpu) {
@@ -101,7 +101,7 @@ TEST_P(ResidentStuck, IsNoticedAndLeavesTheWorkToTheCpu) {
   run([this] { return faults_.abandoned == 1; });
   EXPECT_THAT(notes(), HasSubstr(GetParam() ? "has not answered for 300 ms" : "has shown no life for 300 ms"));
   EXPECT_THAT(notes(), HasSubstr("batches came back from a lost GPU"));
-  run([this] { return faults_.telling->is_done.load(); });  // it may be only late
+  run([this] { return faults_.telling->is_done.load(); });  // The kernel may only be late.
   EXPECT_THAT(notes(), HasSubstr("shaders run on the CPU\n"));
   std::this_thread::sleep_for(milliseconds(100));
   run([] { return true; });
@@ -115,7 +115,7 @@ TEST_F(ImpatientResidentFaults, ABatchOfWhichOnePartComesBackIsCountedAsGivenUp)
   ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
   constexpr std::uint32_t kItems = 4 * ResidentQueue::kLeastPart;
   const auto run_batch = [&] { run_batches(queue, kItems, kItems); };
-  repeat(run_batch, [this] { return faults_.elsewhere >= 4; });  // of these parts each has the same slot every time
+  repeat(run_batch, [this] { return faults_.elsewhere >= 4; });  // Each of the four parts has the same slot every time.
   faults_.mute_group = 0;
   const int before = faults_.elsewhere;
   ASSERT_NO_FATAL_FAILURE(run_batch());
@@ -147,7 +147,7 @@ TEST_F(ImpatientResidentFaults, ADriverThatDoesNotComeBackKeepsNobodyWaiting) {
   faults_.telling->hangs = false;
 }
 
-/// Its groups have ended, so what comes into their slots is not waited for once more.
+/// Its groups have ended, so batches in their slots must not be waited for again.
 TEST_F(ImpatientResidentFaults, AKernelThatDoesNotEndWhenItIsToldToIsNotWaitedForTwice) {
   run_until_the_kernel_answers();
   faults_.stays = true;
@@ -189,7 +189,7 @@ TEST_F(ResidentFaults, AKernelThatEndsIsStartedAnewOnWipedSlots) {
   EXPECT_EQ(faults_.abandoned, 0);
 }
 
-/// As under `auto`, whose workers may have no batch for the GPU for long.
+/// Under `auto`, workers may have no batch for the GPU for a long time.
 TEST_F(ResidentFaults, AThreadWhoseWorkersWipeNoSlotsSleeps) {
   run_until_the_kernel_answers();
   faults_.ends = true;
@@ -204,7 +204,7 @@ TEST_F(ResidentFaults, AThreadWhoseWorkersWipeNoSlotsSleeps) {
   run_until_the_kernel_answers();
 }
 
-/// What a worker knew of a table on the device of before is of memory that is not there any more.
+/// A view that a worker knows from before the device was opened again refers to memory that no longer exists.
 TEST_F(ResidentFaults, AWorkerThatWasIdleMeanwhileLooksUpInTheNewCopy) {
   engine_.use_table(table_.table());
   ShaderQueue idle(engine_, world_.lookup_shader(), table_.table());
@@ -215,7 +215,8 @@ TEST_F(ResidentFaults, AWorkerThatWasIdleMeanwhileLooksUpInTheNewCopy) {
   for (int i = 0; i < 2; ++i) {
     const int opened = world_.faults.opened;
     run([&] {
-      faults_.ends = world_.faults.opened == opened;  // again: one that is paused at that moment ends for nobody
+      faults_.ends =
+          world_.faults.opened == opened;  // Repeats the request: a kernel that is just paused ends without effect.
       return world_.faults.opened > opened;
     });
     faults_.ends = false;
@@ -234,7 +235,7 @@ TEST_F(ResidentFaults, ARefusedKernelIsTriedAgain) {
   EXPECT_THAT(notes(), Not(HasSubstr("lost:")));
 }
 
-/// Closing the device would wait for it.
+/// Closing the device would wait for the kernel.
 TEST_F(ResidentFaults, AKernelThatMayBeRunningIsGivenUp) {
   run_until_the_kernel_answers();
   faults_.telling->fails = std::numeric_limits<int>::max();
@@ -272,7 +273,7 @@ TEST_F(ResidentFaults, ATableThatChangedMeanwhileIsThereWhenTheGpuIsBack) {
     std::uint16_t next_hop = 0;
     for (int opened = 1; opened <= 3; ++opened) {
       ASSERT_TRUE(cuda::eventually([&] {
-        faults_.ends = true;  // again and again: what ends while the thread has it end anyway is no failure
+        faults_.ends = true;  // Repeats the request: an end during a pause is no failure.
         table_.change(++next_hop);
         std::this_thread::sleep_for(milliseconds(1));
         return world_.faults.opened > opened;

@@ -13,7 +13,7 @@ namespace {
 
 class FreeSlotsOf : public testing::TestWithParam<std::uint32_t> {};
 
-/// In the order in which a worker has batches back, with as many of them in flight as it likes.
+/// Frees slots in the order in which a worker gets batches back, with a random number of batches in flight.
 TEST_P(FreeSlotsOf, NeverGiveTheSameSlotTwice) {
   const std::uint32_t count = GetParam();
   FreeSlots free(count);

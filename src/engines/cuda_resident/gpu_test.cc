@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// On a real GPU, where there is one: that it is the kernel that answers. The conformance tests see right answers from
-// the CPU in its place too.
+// Tests on a real GPU, if there is one, that the kernel computes the answers. The conformance tests accept right
+// answers from the CPU too.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,8 @@ class ResidentOnAGpu : public testing::TestWithParam<std::string> {
     EXPECT_THAT(notes, Not(Contains(HasSubstr("came back"))));
     EXPECT_THAT(notes, Not(Contains(HasSubstr("lost"))));
   }
-  /// Right answers for `items` numbers in batches of `batch_items`, which begin `offset` bytes into a line of 64.
+  /// Checks the answers for `items` numbers in batches of `batch_items`; the columns start `offset` bytes into a line
+  /// of 64.
   void expect_right_answers(ShaderQueue& queue, std::size_t items, std::uint32_t batch_items, std::size_t offset,
                             unsigned seed = cuda::FakeWorld::kSeed) {
     const std::vector<std::uint32_t> numbers = cuda::FakeWorld::numbers(items, seed);
@@ -91,7 +92,7 @@ TEST_P(ResidentOnAGpu, ReadsSharedColumnsOfAnyAlignment) {
   expect_that_the_kernel_did_it();
 }
 
-/// Other numbers in the same place each time: what a cache of the GPU kept of the last ones would be seen.
+/// Each run has other numbers in the same memory, so that stale data of a GPU cache would show.
 TEST_P(ResidentOnAGpu, ReadsWhatWasWrittenLast) {
   engine_->use_table(world_.modulo);
   {
@@ -115,7 +116,7 @@ TEST_P(ResidentOnAGpu, ShowsATableAsItIs) {
   expect_that_the_kernel_did_it();
 }
 
-/// As many queues as the engine `cuda` says that there are GPUs: each has one, and says so in a line of its own.
+/// Opens as many queues as the engine `cuda` reports GPUs: each GPU gets one, and has its own line in the notes.
 TEST_P(ResidentOnAGpu, SpreadsQueuesOverAllGpus) {
   const auto other = create_engine("cuda");
   other->use_table(world_.modulo);
@@ -141,7 +142,7 @@ TEST_P(ResidentOnAGpu, ServesWhicheverShaderABatchNames) {
   expect_that_the_kernel_did_it();
 }
 
-/// Two shaders and two tables in one kernel, and the engine `cuda` beside it, whose calls may wait for all kernels.
+/// Runs two shaders on two tables in one kernel, next to the engine `cuda`, whose calls may wait for all kernels.
 TEST_P(ResidentOnAGpu, SharesTheGpu) {
   const auto other = create_engine("cuda");
   other->use_table(table_.table());
@@ -158,14 +159,14 @@ TEST_P(ResidentOnAGpu, SharesTheGpu) {
       table_.check(here);
       table_.check(there);
       expect_right_answers(numbers, 500, 40, 0);
-      expect_right_answers(many_there, 5'000, 40, 0);  // launches of one batch and of many
+      expect_right_answers(many_there, 5'000, 40, 0);  // Launches of one batch and of many.
     }
   }
   EXPECT_EQ(table_.wrong_state, 0U);
   expect_that_the_kernel_did_it();
 }
 
-/// As many groups as the bus bears, or as the GPU holds: however many registers the shaders of the tree want.
+/// Runs as many groups as the bus supports, or as the GPU holds, for any register use of the tree's shaders.
 TEST(ManyGroupsOnAGpu, AnswerAllAtOnce) {
   const Availability found = availability();
   if (!found.available) GTEST_SKIP() << found.reason;

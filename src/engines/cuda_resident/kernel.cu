@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel over all shaders of the tree, which the build lists (PENUMBRA_RESIDENT_SHADERS).
+// The resident kernel over all shaders of the tree, which the build lists in resident_shaders.h.
 #if defined(__CUDA_ARCH__)
 #define GOPT_FIRST_ITEM threadIdx.x
 #define GOPT_ITEM_STRIDE blockDim.x
@@ -15,7 +15,7 @@ namespace {
 template <auto... Functions>
 struct Kernel {
   static const void* entry() { return reinterpret_cast<const void*>(&serve<Functions...>); }
-  /// Returns true.
+  /// Registers the shaders. Always returns true.
   static bool add(std::initializer_list<const char*> names) {
     std::uint16_t index = 0;
     const auto* name = names.begin();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel that stays on the GPU (APUNet, section 4.4; Intel's continuous threads). A block is a group and serves one
-// slot. Its first warp reads the slot until a batch is there, each lane a block or two, and does what 32 threads can
-// do; for more it wakes the other warps, which wait at a barrier meanwhile.
+// The resident kernel (APUNet, section 4.4; Intel's continuous threads). A block is a group and serves one slot. The
+// first warp of a group polls the slot until a batch is there; each lane reads one or two numbered blocks. The first
+// warp alone runs batches of up to 32 items. For larger batches it wakes the other warps, which wait at a barrier.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,23 +16,23 @@
 
 namespace penumbra::cuda_resident {
 
-/// A batch in the group's room.
+/// A batch in the group's shared memory.
 struct Work {
   std::uint32_t items, number;
   std::uint8_t shader;
   Form form;
-  bool is_end;  ///< in place of a batch: the group ends
+  bool is_end;  ///< True if the group must end; there is no batch then.
 };
 
-/// Calls `use` with the shading of the shader at `index`. Inline, or what `use` refers to would lie in memory, which
-/// costs a batch microseconds.
+/// Calls `use` with the shading of the shader at `index`. The function must be inlined: otherwise the captures of `use`
+/// would be in local memory, which costs a batch microseconds.
 template <auto... Functions, class Use>
 __device__ __forceinline__ void dispatch(std::uint32_t index, Use use) {
   std::uint32_t at = 0;
   ((at++ == index ? (use(ShadingFor<Functions>{}), true) : false) || ...);
 }
 
-/// What the first warp reads of its slot. A thread holds two blocks.
+/// Reads the slot with the first warp. A thread holds two numbered blocks.
 class Reader {
  public:
   __device__ Reader(const Slot* slot, volatile std::uint32_t* beat, const volatile std::uint32_t* stop,
@@ -44,7 +44,7 @@ class Reader {
         run_(run),
         number_(next_number(load_vector(slot->out).w)) {}
 
-  /// Waits for the next batch. False: the group shall end.
+  /// Waits for the next batch. Returns false if the group must end.
   __device__ bool wait() {
     for (;;) {
       const std::uint32_t lane = threadIdx.x;
@@ -71,7 +71,7 @@ class Reader {
     }
   }
   __device__ const Work& work() const { return work_; }
-  /// Takes the batch into the room, which keeps the view for later ones.
+  /// Copies the batch into shared memory, where the view stays for later batches.
   template <class Shading>
   __device__ void unpack(std::byte* room) {
     const std::uint32_t lane = threadIdx.x;
@@ -87,8 +87,8 @@ class Reader {
   }
 
  private:
-  /// Readings without a batch, some milliseconds, after which the group rests between them, and reads the slot's first
-  /// block alone: the bus is others' meanwhile, and the next batch waits for a rest and takes one reading more.
+  /// Polls without a batch, some milliseconds, after which the group rests between polls and reads only the slot's
+  /// first block. The bus is then free for others. The next batch is delayed by a rest and one more poll.
   static constexpr std::uint32_t kQuiet = 1U << 12;
   static constexpr unsigned kRestNanoseconds = 4000;
   static constexpr long long kBeatClocks = 1LL << 24;
@@ -110,17 +110,18 @@ class Reader {
   volatile std::uint32_t* beat_;
   const volatile std::uint32_t* stop_;
   std::uint32_t run_, number_;
-  std::uint32_t ahead_ = 1;   ///< blocks that are read at once: as many as the last batch said
-  std::uint32_t blocks_ = 0;  ///< of the batch
-  std::uint32_t quiet_ = 0;   ///< readings since the last one
+  std::uint32_t ahead_ = 1;   ///< Numbered blocks that are read at once; the last batch sets the number.
+  std::uint32_t blocks_ = 0;  ///< Numbered blocks of the batch.
+  std::uint32_t quiet_ = 0;   ///< Polls since the last batch.
   bool has_view_ = false;
   uint4 first_{}, second_{};
   long long told_ = 0;
   Work work_{};
 };
 
-/// `stop`: the groups end when `run` stands there. The bound leaves a thread at most 128 registers of a GPU's 65,536 a
-/// multiprocessor, however many shaders there are: then it holds kMostSlots groups of 128 at once.
+/// Serves the slots of `roster`. The groups end when `*stop` equals `run`. The launch bound limits a thread to 128 of a
+/// multiprocessor's 65,536 registers, for any number of shaders. The GPU can therefore hold kMostSlots groups of 128
+/// threads.
 template <auto... Functions>
 __global__ void __launch_bounds__(kMostThreads, 1)
     serve(Roster* roster, const volatile std::uint32_t* stop, std::uint32_t run) {

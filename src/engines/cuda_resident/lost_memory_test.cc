@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory that a caller shares with a GPU which is lost: who writes into it afterwards, and for how long it is kept.
+// Tests the memory that a caller shares with a GPU that fails: which writes it may still get, and how long it is kept.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ constexpr ResidentOptions kPatientWithOneSlot{
     .slots = 1, .patience = std::chrono::minutes(1), .retry_after = milliseconds(20)};
 
 TEST(ResidentLostByAnother, AnswersWhatStandsInSlotsAndWritesNoColumnAfterwards) {
-  constexpr std::size_t kItems = 2'000;  // one part
+  constexpr std::size_t kItems = 2'000;  // One part.
   cuda::FakeWorld world;
   KernelFaults kernel;
   cuda::SharedColumns columns(kItems);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the CPU writes and reads blocks: 16 aligned bytes are one access of a CPU that has AVX.
+// Writes and reads numbered blocks on the CPU. An aligned access of 16 bytes is atomic on a CPU with AVX.
 #pragma once
 
 #include <immintrin.h>
@@ -17,7 +17,7 @@
 namespace penumbra::cuda_resident {
 
 #if PENUMBRA_SANITIZED
-// ThreadSanitizer knows no access of 16 bytes: the half with the number comes last and is read first.
+// ThreadSanitizer knows no access of 16 bytes, so the half with the number is written last and read first.
 inline void store_block(NumberedBlock& block, __m128i value) noexcept {
   auto* const halves = reinterpret_cast<std::uint64_t*>(&block);
   __atomic_store_n(halves, static_cast<std::uint64_t>(_mm_extract_epi64(value, 0)), __ATOMIC_RELAXED);
@@ -41,7 +41,7 @@ inline __m128i load_block(const NumberedBlock& block) noexcept {
 inline std::uint32_t number_of(__m128i block) noexcept {
   return static_cast<std::uint32_t>(_mm_extract_epi32(block, 3));
 }
-/// The number of a block that others write.
+/// Returns the number of a block that another thread or the GPU writes.
 inline std::uint32_t number_in(const NumberedBlock& block) noexcept {
   return number_of(load_block(block));
 }
@@ -51,7 +51,7 @@ namespace detail {
 inline __m128i load_bytes(const std::byte* from) noexcept {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
 }
-/// The last `bytes` bytes of a vector, up to 16, as its first, and zeros.
+/// Returns the last `bytes` bytes of a vector, up to 16, as its first bytes, followed by zeros.
 inline __m128i last_bytes(__m128i vector, std::size_t bytes) noexcept {
   alignas(32) static constexpr std::array<std::int8_t, 32> kOrder{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
                                                                   11, 12, 13, 14, 15, -1, -1, -1, -1, -1, -1,
@@ -60,7 +60,7 @@ inline __m128i last_bytes(__m128i vector, std::size_t bytes) noexcept {
   return _mm_shuffle_epi8(vector, load_bytes(order + sizeof(NumberedBlock) - bytes));
 }
 
-/// Stores the vector's first `bytes` bytes, fewer than 16; returns where they end.
+/// Stores the vector's first `bytes` bytes, fewer than 16; returns the end of the stored bytes.
 inline std::byte* store_bytes(std::byte* to, __m128i vector, std::size_t bytes) noexcept {
   auto rest = static_cast<std::uint64_t>(_mm_extract_epi64(vector, 0));
   const auto store = [&](auto part) {
@@ -80,7 +80,7 @@ inline std::byte* store_bytes(std::byte* to, __m128i vector, std::size_t bytes) 
 
 }  // namespace detail
 
-/// Writes `bytes` bytes into the blocks from `to` on; returns the block behind them.
+/// Writes `bytes` bytes into the blocks from `to` on; returns the block after them.
 inline NumberedBlock* pack(NumberedBlock* to, const void* data, std::size_t bytes, std::uint32_t number) noexcept {
   const auto* from = static_cast<const std::byte*>(data);
   const std::byte* const end = from + bytes;
@@ -103,22 +103,23 @@ inline NumberedBlock* pack(NumberedBlock* to, const void* data, std::size_t byte
   return to;
 }
 
-/// Writes the block that a line begins with, and `bytes` bytes of data behind it, no more than the line has room for.
+/// Writes the first block of a line, and `bytes` bytes of data after it, which must fit into the line.
 inline void put_first_line(NumberedBlock* line, __m128i first, const void* data, std::size_t bytes,
                            std::uint32_t number) noexcept {
   pack(line + 1, data, bytes, number);
   store_block(*line, first);
 }
 
-/// Takes `bytes` bytes out of the blocks from `from` on, and leaves it behind them; false, with something written, if
-/// one of them has not come yet.
+/// Reads `bytes` bytes from the blocks from `from` on, and moves `from` past them. Returns false if a block has not
+/// arrived; `data` may then be partly written.
 inline bool unpack(const NumberedBlock*& from, void* data, std::size_t bytes, std::uint32_t number) noexcept {
   auto* to = static_cast<std::byte*>(data);
   std::byte* const end = to + bytes;
   for (; to + sizeof(NumberedBlock) <= end; to += kBlockBytes) {
     const __m128i block = load_block(*from++);
     if (number_of(block) != number) return false;
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), block);  // 4 bytes more, which the next block brings
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                     block);  // Writes 4 bytes too many; the next block overwrites them.
   }
   while (to < end) {
     const __m128i block = load_block(*from++);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// pack() and unpack() for cores with AVX-512: a line of four blocks is one access. Such cores write and read the bytes
-// of a line at once, or its halves: no manual promises it of more than 16 bytes, but no core takes less at a time. So
-// no block is seen in part.
+// Versions of pack() and unpack() for cores with AVX-512, which access a line of four blocks at once. No manual
+// guarantees atomicity above 16 bytes, but such cores access a line, or each half of it, at once. No block is therefore
+// seen in part.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace penumbra::cuda_resident {
 
 namespace detail {
 
-inline constexpr std::uint16_t kNumbers = 0x8888;                      ///< the words of four blocks that are numbers
-inline constexpr std::uint32_t kLineData = kBlockBytes * kLinePieces;  ///< bytes
+inline constexpr std::uint16_t kNumbers = 0x8888;                      ///< Words of four blocks that are numbers.
+inline constexpr std::uint32_t kLineData = kBlockBytes * kLinePieces;  ///< Bytes of data in a line.
 
-/// Bytes of data from this block to the end of its line.
+/// Returns the bytes of data from this block to the end of its line.
 inline std::size_t data_to_end_of_line(const NumberedBlock* block) noexcept {
   return kBlockBytes * (kLinePieces - reinterpret_cast<std::uintptr_t>(block) / sizeof(NumberedBlock) % kLinePieces);
 }
@@ -31,7 +31,7 @@ inline __mmask16 mask_of_blocks(std::uint32_t blocks) noexcept {
   return static_cast<__mmask16>((1U << 4 * blocks) - 1);
 }
 
-/// Packs data that ends in the line of its first block.
+/// Packs data that end in the line of their first block.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void pack_line(NumberedBlock* to, const std::byte* from,
                                                                             __mmask64 bytes, __mmask16 words,
                                                                             __m512i number) noexcept {
@@ -39,7 +39,7 @@ inline __mmask16 mask_of_blocks(std::uint32_t blocks) noexcept {
   const __m512i data = _mm512_permutexvar_epi32(spread, _mm512_maskz_loadu_epi8(bytes, from));
   _mm512_mask_storeu_epi32(to, words, _mm512_mask_mov_epi32(data, kNumbers, number));
 }
-/// False if not all blocks have come.
+/// Unpacks data that end in the line of their first block. Returns false if a block has not arrived.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline bool unpack_line(const NumberedBlock* from, std::byte* to,
                                                                               __mmask64 bytes, __mmask16 words,
                                                                               __m512i number) noexcept {
@@ -52,7 +52,7 @@ inline __mmask16 mask_of_blocks(std::uint32_t blocks) noexcept {
 
 }  // namespace detail
 
-/// As pack().
+/// See pack().
 [[gnu::target("arch=x86-64-v4")]] inline NumberedBlock* pack_lines(NumberedBlock* to, const void* data,
                                                                    std::size_t bytes, std::uint32_t number) noexcept {
   const __m512i numbers = _mm512_set1_epi32(static_cast<int>(number));
@@ -76,12 +76,12 @@ inline __mmask16 mask_of_blocks(std::uint32_t blocks) noexcept {
   return to + count;
 }
 
-/// As unpack().
+/// See unpack().
 [[gnu::target("arch=x86-64-v4")]] inline bool unpack_lines(const NumberedBlock*& from, void* data, std::size_t bytes,
                                                            std::uint32_t number) noexcept {
   const __m512i numbers = _mm512_set1_epi32(static_cast<int>(number));
   auto* to = static_cast<std::byte*>(data);
-  std::atomic_signal_fence(std::memory_order_acquire);  // others write what is read here
+  std::atomic_signal_fence(std::memory_order_acquire);  // Other threads or the GPU write the memory that is read below.
   const std::size_t first = detail::data_to_end_of_line(from);
   if (first < detail::kLineData && first <= bytes) {
     const auto count = static_cast<std::uint32_t>(first) / kBlockBytes;
@@ -106,8 +106,8 @@ inline __mmask16 mask_of_blocks(std::uint32_t blocks) noexcept {
   return true;
 }
 
-/// As put_first_line(), by one store: somebody who reads the line again and again takes it from this core once, not
-/// twice.
+/// See put_first_line(); uses a single store, so that a reader that polls the line fetches it from this core once
+/// instead of twice.
 [[gnu::target("arch=x86-64-v4")]] inline void put_line_at_once(NumberedBlock* line, __m128i first, const void* data,
                                                                std::size_t bytes, std::uint32_t number) noexcept {
   const __m512i spread = _mm512_setr_epi32(15, 15, 15, 15, 0, 1, 2, 15, 3, 4, 5, 15, 6, 7, 8, 15);
@@ -123,7 +123,7 @@ inline __mmask16 mask_of_blocks(std::uint32_t blocks) noexcept {
   }
 }
 
-/// How this core packs and unpacks.
+/// Pack and unpack functions for this core.
 struct PieceWay {
   NumberedBlock* (*pack)(NumberedBlock* to, const void* data, std::size_t bytes,
                          std::uint32_t number) noexcept = &penumbra::cuda_resident::pack;

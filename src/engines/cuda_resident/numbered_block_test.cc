@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is packed into blocks comes out again, whole or not at all.
+// Tests that packed data are unpacked complete or not at all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{kSlotPieces} * kBlockBytes;
 
-/// Bytes in memory of exactly their size, so that a sanitizer sees what is read or written beside them.
+/// Bytes in an allocation of exactly their size, so that a sanitizer reports accesses outside.
 struct Bytes {
   explicit Bytes(std::size_t count) : data(std::make_unique<std::byte[]>(count)), size(count) {}
   std::unique_ptr<std::byte[]> data;
@@ -34,7 +34,7 @@ Bytes random_bytes(std::size_t count) {
   return bytes;
 }
 
-/// How many bytes, and at which block of a line they begin.
+/// Parameters: the number of bytes, and the position of their first block in a line.
 class NumberedBlocks : public testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {
  protected:
   static std::vector<PieceWay> ways() { return {PieceWay{}, PieceWay::best()}; }

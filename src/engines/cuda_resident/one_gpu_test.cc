@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engines `cuda` and `cuda-resident` on one GPU, as members of `auto`, say: who loses it speaks for both.
+// Tests the engines `cuda` and `cuda-resident` on one GPU, as under `auto`: a failure that one engine finds holds for
+// both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -30,7 +31,7 @@ using testing::HasSubstr;
 
 constexpr milliseconds kPatient = std::chrono::minutes(1), kImpatient{300}, kRetry{20};
 
-/// Both, with queues that were answered by the GPU.
+/// Both engines, each with a queue that the GPU has served.
 struct TwoEngines {
   explicit TwoEngines(milliseconds launches_patience = kPatient, milliseconds kernels_patience = kPatient) {
     engines.push_back(std::make_unique<cuda::CudaEngine>(
@@ -44,7 +45,7 @@ struct TwoEngines {
     run_until([this] { return world.faults.launches[0] > 0 && kernel.answers[0] > 0; });
   }
 
-  /// Batches by both, all of which have to be answered; a minute at most.
+  /// Runs batches on both engines until `is_over`, at most a minute; all must be answered.
   void run_until(const std::function<bool()>& is_over) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     do {
@@ -59,7 +60,7 @@ struct TwoEngines {
   void expect_that_both_say(const std::string& words) const {
     for (const auto& engine : engines) EXPECT_THAT(engine->notes(), Contains(HasSubstr(words)));
   }
-  /// A driver that is asked to close the GPU may never return.
+  /// A driver call that closes the GPU may never return.
   void expect_that_the_end_does_not_close_it() {
     queues.clear();
     engines.clear();
@@ -87,7 +88,7 @@ TEST(OneGpuOfTwoEngines, IsLostToBothWithALaunchThatIsStuck) {
   both.world.faults.stuck = true;
   both.run_until([&] { return both.world.faults.abandoned == 2; });
   both.expect_that_both_say("lost: a launch has not come to its end");
-  both.run_until([&] { return both.kernel.telling->is_done.load(); });  // the kernel may be all right
+  both.run_until([&] { return both.kernel.telling->is_done.load(); });  // The kernel may be intact.
   both.expect_that_the_end_does_not_close_it();
 }
 
@@ -97,7 +98,7 @@ TEST(OneGpuOfTwoEngines, IsNotClosedWhenAThirdHasLostIt) {
   both.expect_that_the_end_does_not_close_it();
 }
 
-/// It may still read what tables are copied from.
+/// The failed GPU may still read the staging memory.
 TEST(AGpuThatIsLost, KeepsTheStagingMemoryOfItsTables) {
   cuda::FakeWorld world;
   KernelFaults kernel;

@@ -72,8 +72,8 @@ void ResidentQueue::know_size(std::uint32_t items) noexcept {
   known_.output_blocks = column_blocks(known_.shader->output_bytes, items);
 }
 
-/// Whether groups read the slots. When a new generation has begun, and nothing is in flight any more, the slots are
-/// wiped for it.
+/// Returns true if groups serve the slots. After the start of a new generation, clears the slots for it once no batch
+/// is in flight.
 bool ResidentQueue::is_served() noexcept {
   if (row_->is_served.load(std::memory_order_acquire)) return true;
   const std::uint32_t generation = thread_.generation();
@@ -102,7 +102,7 @@ EngineQueue::Submitted ResidentQueue::submit(Batch& batch) noexcept {
   return submit_in_slot(batch) ? Submitted::queued : submit_elsewhere(batch);
 }
 
-/// Takes the table's current copy, and its view into the head; false if the GPU lacks what was committed.
+/// Takes the table's current copy and its view. Returns false if the GPU lacks the last commit.
 bool ResidentQueue::take_copy() noexcept {
   const ResidentTable::Taken taken = lease_->take();
   if (taken.view == nullptr) return false;
@@ -114,8 +114,8 @@ bool ResidentQueue::take_copy() noexcept {
   return true;
 }
 
-/// The slot is the batch's, with the number that this gives. When numbers begin anew, what has the same ones from long
-/// ago is wiped.
+/// Assigns the slot to a batch and returns the batch's number. When numbers wrap around, clears the blocks, which may
+/// still hold the same numbers.
 std::uint32_t ResidentQueue::begin(std::uint32_t slot) noexcept {
   SlotLine& line = row_->lines[slot];
   const std::uint32_t number = next_number(line.number.load(std::memory_order_relaxed));
@@ -128,8 +128,8 @@ std::uint32_t ResidentQueue::begin(std::uint32_t slot) noexcept {
   return number;
 }
 
-/// Packs what a batch begins with, but for what stands in the slot's first line, which write_head() writes last;
-/// returns where the next data go.
+/// Packs the part of `data` that does not fit into the slot's first line, which write_head() writes last. Returns the
+/// block for further data.
 NumberedBlock* ResidentQueue::pack_behind_first_line(std::uint32_t slot, std::span<const std::byte> data,
                                                      std::uint32_t number) const noexcept {
   NumberedBlock* const first = slots_[slot].in + 1;
@@ -137,19 +137,19 @@ NumberedBlock* ResidentQueue::pack_behind_first_line(std::uint32_t slot, std::sp
   return way_.pack(first + (kLinePieces - 1), data.data() + kDataBehindFirst, data.size() - kDataBehindFirst, number);
 }
 
-/// Writes the view beside the blocks, for a group that will have missed this batch; returns what of it does not stand
-/// in the head's block.
+/// Writes the view to Slot::view, for a group that starts after this batch. Returns the part of the view that is not in
+/// the head's block.
 std::span<const std::byte> ResidentQueue::bring_view(std::uint32_t slot) noexcept {
-  constexpr std::size_t kBeside = kBlockBytes - sizeof(Head);  // of the view, in the head's block
+  constexpr std::size_t kBeside = kBlockBytes - sizeof(Head);  // Bytes of the view in the head's block.
   const std::span<const std::byte> view = std::span(view_).first(known_.shader->view_bytes);
   view_numbers_[slot] = view_number_;
   std::memcpy(slots_[slot].view, view.data(), view.size());
-  std::atomic_signal_fence(std::memory_order_release);  // a group that reads it has seen the head
+  std::atomic_signal_fence(std::memory_order_release);  // A group that reads the view has seen the head.
   return view.subspan(std::min(kBeside, view.size()));
 }
 
-/// Writes the slot's first line, its head and the data behind it; then the batch, whose blocks end there, is the
-/// group's.
+/// Writes the slot's first line: the head and the start of `data`. The batch, whose blocks end at `end`, then belongs
+/// to the group.
 void ResidentQueue::write_head(std::uint32_t slot, Form form, std::uint32_t items, const NumberedBlock* end,
                                std::span<const std::byte> data, std::uint32_t number) noexcept {
   NumberedBlock* const line = slots_[slot].in;
@@ -162,13 +162,13 @@ void ResidentQueue::write_head(std::uint32_t slot, Form form, std::uint32_t item
   way_.put_first_line(line, first, data.data(), std::min<std::size_t>(data.size(), kDataBehindFirst), number);
 }
 
-/// A place for what is in flight next.
+/// Returns the entry for the next batch or part in flight.
 ResidentQueue::Part& ResidentQueue::next_part() noexcept {
   ++in_flight_;
   return parts_[std::exchange(tail_, behind(tail_))];
 }
 
-/// False: it is too large.
+/// Returns false if the batch is too large for a slot.
 bool ResidentQueue::submit_in_slot(Batch& batch) noexcept {
   if (batch.items != known_.items) know_size(batch.items);
   if (known_.input_blocks > kSlotPieces - known_.head_blocks || known_.output_blocks > kSlotPieces) return false;
@@ -192,7 +192,8 @@ bool ResidentQueue::submit_in_slot(Batch& batch) noexcept {
 }
 
 EngineQueue::Submitted ResidentQueue::submit_elsewhere(Batch& batch) noexcept {
-  constexpr std::uint32_t kEven = 64;  // items, so that aligned columns are aligned in every part
+  constexpr std::uint32_t kEven =
+      64;  // Part sizes are a multiple of this number of items, so that aligned columns are aligned in every part.
   const std::uint32_t share = (batch.items - 1) / count_ + 1;
   const std::uint32_t part_items = std::max((share + kEven - 1) / kEven * kEven, kLeastPart);
   const std::uint32_t parts = (batch.items - 1) / part_items + 1;
@@ -200,10 +201,12 @@ EngineQueue::Submitted ResidentQueue::submit_elsewhere(Batch& batch) noexcept {
   Addresses addresses{};
   Staged inputs, outputs;
   if (!find_places(batch, addresses, inputs, outputs)) {
-    return in_flight_ == 0 ? submit_to_cpu(batch) : Submitted::full;  // alone it has all the room that there is
+    return in_flight_ == 0 ? submit_to_cpu(batch)
+                           : Submitted::full;  // With no batch in flight, all of the room is free; it is too small.
   }
   const auto bytes = static_cast<std::uint32_t>(known_.columns * sizeof addresses[0]);
-  std::atomic_signal_fence(std::memory_order_release);  // staged columns come before the slots that name them
+  std::atomic_signal_fence(
+      std::memory_order_release);  // Staged columns must be written before the slots that name them.
   for (std::uint32_t part = 0; part < parts; ++part) {
     const std::uint32_t slot = free_.take();
     const std::uint32_t first = part * part_items;
@@ -231,8 +234,8 @@ EngineQueue::Submitted ResidentQueue::submit_to_cpu(Batch& batch) noexcept {
   return Submitted::queued;
 }
 
-/// Finds where the GPU reads and writes the batch's columns: where they are, if that is shared, or in the staging
-/// memory, into which this copies the inputs. False: there is no room now.
+/// Sets the addresses at which the GPU accesses the batch's columns. Columns in shared memory stay in place; others are
+/// in the staging memory, into which the function copies the inputs. Returns false if there is no room now.
 bool ResidentQueue::find_places(const Batch& batch, Addresses& addresses, Staged& inputs, Staged& outputs) noexcept {
   const Shader& shader = *known_.shader;
   std::byte** const output_addresses = addresses.data() + shader.input_bytes.size();
@@ -255,7 +258,8 @@ bool ResidentQueue::find_places(const Batch& batch, Addresses& addresses, Staged
   return true;
 }
 
-/// The same of the columns of one direction; what is not shared gets a place in `ring`, whose memory is `staging`.
+/// Sets the addresses of the columns of one direction. Columns that are not shared get a range of `ring`, whose memory
+/// is `staging`.
 template <class Column>
 bool ResidentQueue::find_place(const std::array<Column*, kMaxColumns>& columns,
                                const std::vector<std::size_t>& element_bytes, std::uint32_t items, cuda::ByteRing& ring,
@@ -280,7 +284,7 @@ bool ResidentQueue::find_place(const std::array<Column*, kMaxColumns>& columns,
   return true;
 }
 
-/// The shared memory in which all of the columns lie.
+/// Returns the shared memory that holds all of the columns, or null.
 template <class Column>
 const SharedRange* ResidentQueue::range_of(const std::array<Column*, kMaxColumns>& columns,
                                            const std::vector<std::size_t>& element_bytes,
@@ -317,7 +321,7 @@ Batch* ResidentQueue::poll() noexcept {
   return nullptr;
 }
 
-/// Whether all of the results have come; then they are the batch's.
+/// Returns true if all results have arrived; the batch then has them.
 bool ResidentQueue::take_answer(const Part& part) const noexcept {
   const std::uint32_t number = row_->lines[part.slot].number.load(std::memory_order_relaxed);
   const NumberedBlock* from = slots_[part.slot].out;
@@ -339,7 +343,7 @@ bool ResidentQueue::take_answer(const Part& part) const noexcept {
   return true;
 }
 
-/// Asks for so many blocks, which the GPU has read or written last, before they are needed.
+/// Prefetches `count` blocks, which the GPU accessed last.
 template <class Fetch>
 void ResidentQueue::fetch(const NumberedBlock* blocks, std::uint32_t count, Fetch line) noexcept {
   for (std::uint32_t i = 0; i < count; i += kLinePieces) line(blocks + i);
@@ -357,7 +361,7 @@ void ResidentQueue::take_staged(const Part& part) const noexcept {
   }
 }
 
-/// The slot is free, and with the last part the batch's room.
+/// Frees the part's slot, and with the last part the batch's staging memory.
 void ResidentQueue::end(const Part& part) noexcept {
   if (part.place != Place::cpu) {
     row_->lines[part.slot].reads.store(0, std::memory_order_release);

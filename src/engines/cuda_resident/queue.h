@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker's way to the resident kernel: it writes a batch into a slot of its own, and later finds the results there,
-// in the order of submission. A batch that no slot holds is cut into parts, each by its own group: a slot then names
-// the places of its columns, which are in shared memory, or are copied to the row's. What the GPU does not do, because
-// it is not there, was lost meanwhile, or lacks a state of the table, runs here on the CPU, in its turn.
+// A worker's queue into the resident kernel. The worker writes a batch into one of its slots, and later finds the
+// results there, in the order of submission. A batch that does not fit into a slot is cut into parts, each for its own
+// group. The slot then names the addresses of its columns, in shared memory or in the row's staging memory. The worker
+// runs on the CPU, in order, the batches that the GPU cannot run. The GPU may be absent, have failed, or lack a state
+// of the table.
 #pragma once
 
 #include <algorithm>
@@ -25,13 +26,13 @@ namespace penumbra::cuda_resident {
 
 class ResidentQueue final : public EngineQueue {
  public:
-  /// Items of a part at least, so that a group has something to do for each of its ways over the bus.
+  /// Least items of a part, so that a group has enough work for each of its round trips over the bus.
   static constexpr std::uint32_t kLeastPart = 2048;
 
-  /// `row` is the thread's, `cpu` answers every batch at once.
+  /// `row` comes from `thread`; `cpu` must be a synchronous engine.
   ResidentQueue(ResidentThread& thread, std::shared_ptr<SlotRow> row, const Engine& cpu,
                 std::unique_ptr<EngineQueue> cpu_queue);
-  /// Waits for what is in flight.
+  /// Waits for the batches in flight.
   ~ResidentQueue() override;
 
   Submitted submit(Batch& batch) noexcept override;
@@ -40,58 +41,58 @@ class ResidentQueue final : public EngineQueue {
 
  private:
   enum class Place : std::uint8_t { slot, elsewhere, cpu };
-  /// A place in the staging memory; none if `bytes` is 0.
+  /// A range of the staging memory; empty if `bytes` is 0.
   struct Staged {
     std::size_t begin = 0, bytes = 0;
   };
-  /// What is in flight: a batch or a part of one.
+  /// A batch in flight or a part of one.
   struct Part {
     Batch* batch = nullptr;
     std::uint32_t first = 0, items = 0;
-    std::uint32_t slot = 0;  ///< but for Place::cpu
+    std::uint32_t slot = 0;  ///< Not used for Place::cpu.
     Place place = Place::cpu;
     bool is_last = false;
-    Staged inputs, outputs;  ///< of the whole batch
+    Staged inputs, outputs;  ///< Columns of the whole batch.
   };
-  /// Where columns stand for the GPU, from the batch's first item on: inputs, then outputs.
+  /// Device addresses of the columns, from the batch's first item on: inputs, then outputs.
   using Addresses = std::array<std::byte*, 2 * kMaxColumns>;
-  /// Of the shader whose batches come.
+  /// Properties of the present batches' shader.
   struct Known {
     const Shader* shader = nullptr;
     std::uint8_t index = 0;
     std::uint32_t head_blocks = 0;
-    std::uint32_t items = 0, input_blocks = 0, output_blocks = 0;  ///< of the last batch
+    std::uint32_t items = 0, input_blocks = 0, output_blocks = 0;  ///< Sizes of the last batch.
     std::size_t columns = 0;
-    std::array<std::size_t, 2 * kMaxColumns> element_bytes{};  ///< as Addresses
+    std::array<std::size_t, 2 * kMaxColumns> element_bytes{};  ///< In the order of Addresses.
   };
 
-  /// Where among the parts the one behind this one stands.
+  /// Returns the position after `at` in parts_.
   std::uint32_t behind(std::uint32_t at) const noexcept { return at + 1 == count_ ? 0 : at + 1; }
-  /// How many parts before their turn results are asked for: one for each kAheadOfInFlight in flight, within limits. A
-  /// line that the GPU wrote takes some 400 ns to come where others use the caches too; asked for too early, it is not
-  /// written yet. More than the least is not for a router's worker, which has 16 in flight at most. Found by trying
-  /// with 1 to 144 in flight (E18).
+  /// Prefetch distance for result lines, in parts: in_flight / kAheadOfInFlight, clamped to [kLeastAhead, kMostAhead].
+  /// A line that the GPU wrote takes about 400 ns to arrive on a machine with busy caches. A line that is prefetched
+  /// too early has not been written yet. A router's worker has at most 16 chunks in flight and uses the least distance.
+  /// The values are measured with 1 to 144 batches in flight (E18).
   static constexpr std::uint32_t kAheadOfInFlight = 8, kLeastAhead = 4, kMostAhead = 12;
-  /// The same of a slot's input lines where no slot lies aside, however many are in flight; no more than kLeastAhead.
-  /// Found by trying 2, 4 and 12 with 144 in flight (E18).
+  /// Prefetch distance for a slot's input lines if no slot is set aside, for any number in flight; at most kLeastAhead.
+  /// The value is measured with 144 batches in flight (E18).
   static constexpr std::uint32_t kInputsAhead = 2;
   static_assert(kInputsAhead <= kLeastAhead, "as many parts are known to be there");
-  /// With so many in flight a slot's next batch comes microseconds later, and its group reads the slot's first block
-  /// alone meanwhile: readings of all of them by that many groups hold up the core that writes them. Found by trying 0
-  /// and more than there are slots (E18): the first is better with 144 in flight, the second with 72.
+  /// Batches in flight from which a group reads only the slot's first block while it waits. The slot's next batch is
+  /// then microseconds away, and polling all blocks with that many groups slows the core that writes them. The value is
+  /// measured with 72 and 144 batches in flight (E18).
   static constexpr std::uint32_t kMany = 120;
   std::uint32_t parts_ahead() const noexcept {
     return std::clamp(in_flight_ / kAheadOfInFlight, kLeastAhead, kMostAhead);
   }
-  /// The part that is so far behind the oldest one; there are as many.
+  /// Returns the part `ahead` places after the oldest one; there must be that many.
   const Part& part_ahead(std::uint32_t ahead) const noexcept {
     const std::uint32_t at = head_ + ahead;
     return parts_[at < count_ ? at : at - count_];
   }
   Part& next_part() noexcept;
-  /// Whether a slot that is given back is not taken at once; then there is time to ask for its lines.
+  /// True if freed slots are set aside before reuse, which leaves time to prefetch their lines.
   bool slots_lie_aside() const noexcept { return count_ - in_flight_ >= FreeSlots::kAside; }
-  /// Of the next batch, if it is like the last one and stands in a slot.
+  /// Returns the blocks of the next batch if it is like the last one and fits into a slot.
   std::uint32_t blocks_of_next() const noexcept { return 1 + std::min(known_.input_blocks, kSlotPieces - 1); }
   void know(const Shader& shader) noexcept;
   void know_size(std::uint32_t items) noexcept;
@@ -126,22 +127,22 @@ class ResidentQueue final : public EngineQueue {
   const Engine& cpu_;
   const std::unique_ptr<EngineQueue> cpu_queue_;
   const std::shared_ptr<SlotRow> row_;
-  const std::uint32_t count_;  ///< of its slots
+  const std::uint32_t count_;  ///< Number of slots.
   const PieceWay way_ = PieceWay::best();
   Slot* const slots_;
   FreeSlots free_;
-  std::vector<Part> parts_;  ///< as many as slots
+  std::vector<Part> parts_;  ///< As many as slots.
   std::vector<std::shared_ptr<SharedRange>> shared_;
   cuda::ByteRing inputs_{SlotRow::kStaging}, outputs_{SlotRow::kStaging};
-  std::uint32_t head_ = 0, tail_ = 0;  ///< the oldest part, and where the next one will stand
+  std::uint32_t head_ = 0, tail_ = 0;  ///< Position of the oldest part, and of the next one.
   std::uint32_t in_flight_ = 0;
   Known known_;
-  ResidentTable* lease_ = nullptr;                ///< of the table whose batches come
-  ResidentTable::Taken taken_;                    ///< of it, by the last batch
-  std::array<std::byte, kMostViewBytes> view_{};  ///< that of `taken_`
-  std::uint64_t view_number_ = 0;                 ///< another one whenever that is another view
-  std::vector<std::uint64_t> view_numbers_;       ///< of each slot: of its last batch; 0: of none
-  bool is_given_up_ = false;  ///< of the oldest batch a part that is back already: the GPU was lost with it
+  ResidentTable* lease_ = nullptr;                ///< Resident table of the present batches.
+  ResidentTable::Taken taken_;                    ///< Copy of the table that the last batch took.
+  std::array<std::byte, kMostViewBytes> view_{};  ///< View of `taken_`.
+  std::uint64_t view_number_ = 0;                 ///< Changes with the view.
+  std::vector<std::uint64_t> view_numbers_;       ///< View number of each slot's last batch; 0: none.
+  bool is_given_up_ = false;  ///< True if a part of the oldest batch came back because of a device failure.
 };
 
 }  // namespace penumbra::cuda_resident

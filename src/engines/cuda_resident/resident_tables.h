@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which copy of a table a batch reads. Workers name it themselves, without the thread: while a worker submits it says
-// so, looks which copy is the current one, and writes that down in its slot's line. When the thread has made another
-// copy the current one, it has every thread pass a barrier (membarrier), waits for those that were submitting, and from
-// then on a copy that no line has is free to be rewritten. So workers need no barrier of their own, which would have
-// them wait for their stores, where the kernel has that call.
+// Selects the copy of a table that a batch reads. Workers select it themselves, without the resident thread. While a
+// worker submits, it sets a flag, reads the number of the current copy, and writes it into its slot's line.
+//
+// After the resident thread has changed the current copy, it makes every thread pass a barrier (membarrier), and waits
+// for the workers that were submitting. A copy that is in no line may then be rewritten. Workers therefore need no
+// barrier, which would make them wait for their stores, if the kernel of the operating system has membarrier.
 #pragma once
 
 #include <algorithm>
@@ -21,13 +22,13 @@
 
 namespace penumbra::cuda_resident {
 
-/// What is known of a slot beside its blocks.
+/// State of a slot in addition to its blocks.
 struct SlotLine {
-  std::atomic<std::uint32_t> reads{0};   ///< the copy that its batch reads, as ResidentTable::id(); 0: none
-  std::atomic<std::uint32_t> number{0};  ///< of its last batch
+  std::atomic<std::uint32_t> reads{0};   ///< ResidentTable::id() of the copy that its batch reads; 0: none.
+  std::atomic<std::uint32_t> number{0};  ///< Number of its last batch.
 };
 
-/// Around what a worker does with a copy that it took.
+/// Marks the time in which a worker takes a copy and uses it.
 class Submitting {
  public:
   explicit Submitting(std::atomic<bool>& flag) noexcept : flag_(flag) {
@@ -42,31 +43,32 @@ class Submitting {
   Submitting(const Submitting&) = delete;
   Submitting& operator=(const Submitting&) = delete;
 
-  /// The thread: every thread's stores before are seen by what follows, and the other way round.
+  /// Makes earlier stores of every thread visible to the caller, and the caller's earlier stores visible to every
+  /// thread. Call on the resident thread.
   static void pass_barriers() noexcept;
 
  private:
-  static const bool kHasMembarrier;  ///< the operating system has membarrier
+  static const bool kHasMembarrier;  ///< True if the operating system has membarrier.
 
   std::atomic<bool>& flag_;
 };
 
 class ResidentTable {
  public:
-  /// `index` is another one for each table.
+  /// `index` must be unique per table.
   ResidentTable(Table& table, Doorbell& doorbell, std::uint32_t index) : copies_(table, doorbell), index_(index) {}
 
   const Table& table() const { return copies_.table(); }
 
-  // Workers.
+  // The workers call the following functions.
 
-  /// Whether the GPU has all that was committed.
+  /// True if the GPU has the last commit.
   bool is_ready() const noexcept { return state_of(current_.load(std::memory_order_acquire)) >= copies_.wanted(); }
-  /// A copy and its view, while the worker submits.
+  /// A copy and its view. Valid while the worker submits.
   struct Taken {
-    const std::byte* view = nullptr;  ///< null: the GPU does not have yet what was committed
+    const std::byte* view = nullptr;  ///< Null if the GPU lacks the last commit.
     std::uint32_t id = 0;
-    std::uint64_t state = 0;  ///< another one whenever the view is
+    std::uint64_t state = 0;  ///< Changes with the view.
   };
   Taken take() const noexcept {
     const std::uint64_t wanted = copies_.wanted();
@@ -75,24 +77,24 @@ class ResidentTable {
     return {views_[copy_of(found)].data(), id(copy_of(found)), found};
   }
 
-  // The thread.
+  // The resident thread calls the following functions.
 
-  /// The two parts of copying, see TableCopies.
+  /// Start and end maintaining copies on a device, see TableCopies.
   void begin(cuda::Device& device, unsigned stream, std::chrono::milliseconds patience) {
     copies_.begin(device, stream, patience);
   }
   void end() noexcept;
   std::shared_ptr<const HugeMemory> staging() const { return copies_.staging(); }
   bool has_work() const noexcept { return copies_.has_work() || has_former(); }
-  /// Goes on with copying, and makes the newest state the one to be read.
+  /// Continues the update, and makes the newest state the current one. Returns true if it did anything.
   bool advance();
-  /// Whether there is a copy that is to be given back as soon as no line has `former()`.
+  /// True if a copy must be released as soon as no line has `former()`.
   bool has_former() const noexcept { return former_ != kNone; }
   std::uint32_t former() const noexcept { return id(former_); }
   void give_back_former() noexcept;
 
  private:
-  static constexpr unsigned kNone = 2;  ///< of two copies
+  static constexpr unsigned kNone = 2;  ///< Copies have the numbers 0 and 1.
 
   static std::uint64_t state_of(std::uint64_t current) noexcept { return current >> 1; }
   static unsigned copy_of(std::uint64_t current) noexcept { return static_cast<unsigned>(current & 1); }
@@ -100,18 +102,19 @@ class ResidentTable {
 
   cuda::TableCopies copies_;
   const std::uint32_t index_;
-  std::atomic<std::uint64_t> current_{0};  ///< twice the state, and which copy has it; 0: none has any
+  std::atomic<std::uint64_t> current_{
+      0};  ///< Twice the state, plus the number of the copy that has it; 0: no copy has a state.
   std::array<std::vector<std::byte>, 2>
-      views_;                ///< of each copy, kept when the device is gone: a worker may be reading
-  unsigned former_ = kNone;  ///< the copy that was the current one before, until it is given back
+      views_;                ///< Views of the copies. Kept when the device is gone, because a worker may be reading.
+  unsigned former_ = kNone;  ///< The copy that was current before, until it is released.
 };
 
-/// The tables of an engine: one thread adds, any looks.
+/// The tables of an engine. One thread adds tables; any thread may search.
 class ResidentTables {
  public:
   static constexpr std::size_t kMost = 64;
 
-  /// Throws std::length_error beyond kMost.
+  /// Throws std::length_error if there are kMost tables.
   ResidentTable& add(Table& table, Doorbell& doorbell);
   ResidentTable* find(const Table& table) const noexcept {
     const std::size_t count = count_.load(std::memory_order_acquire);

@@ -12,7 +12,7 @@ namespace penumbra::cuda_resident {
 namespace {
 
 constexpr std::uint32_t kWarp = 32;
-constexpr std::chrono::milliseconds kLongestSleep{10};  ///< groups are watched
+constexpr std::chrono::milliseconds kLongestSleep{10};  ///< Limit, because the thread must watch the groups.
 
 }  // namespace
 
@@ -87,12 +87,12 @@ void ResidentThread::unshare(SharedRange& range) {
   ask([this, &range] { drop(range); });
 }
 
-/// One user of it is gone.
+/// Removes one user of the range.
 void ResidentThread::drop(SharedRange& range) {
   if (--range.users > 0) return;
   if (device_ != nullptr) {
     let_go(range);
-    memory_->check();  // if this throws, the GPU may go on with the range until lose() has closed it
+    memory_->check();  // If this throws, the GPU may use the range until lose() has closed it.
   }
   std::erase_if(ranges_, [&range](const auto& each) { return each.get() == &range; });
 }
@@ -119,7 +119,7 @@ void ResidentThread::begin(ResidentTable& table) {
 }
 
 void ResidentThread::close() {
-  std::optional<cuda::KernelPause> pause;  // closing the device is one
+  std::optional<cuda::KernelPause> pause;  // Closing the device waits until no kernel runs.
   try {
     if (device_ != nullptr) {
       quieten();
@@ -158,7 +158,7 @@ bool ResidentThread::advance_tables() {
   return worked;
 }
 
-/// Whether a batch that a group may be at reads that copy, which is not the current one any more.
+/// True if an unanswered batch reads that copy, which is no longer the current one.
 bool ResidentThread::is_read(std::uint32_t copy) const noexcept {
   return std::ranges::any_of(rows_, [copy](const auto& row) {
     row->wait_until_submitted();
@@ -178,7 +178,8 @@ bool ResidentThread::has_nothing_to_do() const {
          std::ranges::none_of(added_tables_, [](const ResidentTable* table) { return table->has_work(); });
 }
 
-/// Starts the kernel on the slots that are fresh, of which there are some, unless no kernel may run now.
+/// Starts the kernel on the slots that are cleared for this generation, unless no kernel may run now. There must be
+/// such slots.
 void ResidentThread::resume() {
   auto* const roster = reinterpret_cast<Roster*>(roster_->data());
   const auto now = Clock::now();
@@ -205,7 +206,7 @@ void ResidentThread::resume() {
   failure_.clear();
 }
 
-/// Ends the kernel; what stands in slots, or comes into them, waits until it is resumed.
+/// Ends the kernel; batches in slots wait until resume().
 void ResidentThread::pause() {
   if (!runs_) return;
   device_->memory().throw_if_lost();
@@ -223,12 +224,12 @@ void ResidentThread::pause() {
   kernel_.end();
 }
 
-/// Whether its worker has wiped the slots for the generation that is now.
+/// True if the row's worker has cleared the slots for the present generation.
 bool ResidentThread::is_fresh(const SlotRow& row) const noexcept {
   return row.fresh_for.load(std::memory_order_acquire) == generation();
 }
 
-/// Rows of workers that have no batch for this engine may stay unwiped for long.
+/// True if any row is cleared. Rows of workers without a batch for this engine may stay uncleared for long.
 bool ResidentThread::has_rows_to_serve() const noexcept {
   return std::ranges::any_of(rows_, [this](const auto& row) { return is_fresh(*row); });
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one thread that talks to the GPU for the engine `cuda-resident`. It starts the kernel, brings tables up to date
-// beside it, sees that the groups live, and ends the kernel for the moments in which memory is taken or given back:
-// what stands in a slot waits meanwhile. Batches pass it by: workers and groups have their slots between them.
+// The single thread that talks to the GPU for the engine `cuda-resident`. The thread starts the kernel, updates tables
+// while the kernel runs, and watches the groups. The thread ends the kernel while memory is allocated or freed; batches
+// in slots wait meanwhile. Batches do not pass through this thread: workers and groups share the slots.
 //
-// When the GPU fails, or a group gives no sign of life, workers take their batches back and run them on the CPU, until
-// the thread has opened the device anew. It tries every second, unless the failure is final.
+// After a GPU failure, or if a group shows no sign of life, workers take their batches back and run them on the CPU.
+// The thread tries to open the device again every second, unless the failure is final.
 #pragma once
 
 #include <atomic>
@@ -28,53 +28,53 @@
 namespace penumbra::cuda_resident {
 
 struct ResidentOptions {
-  std::uint32_t slots = 16;                     ///< of a worker
-  std::uint32_t threads = 128;                  ///< of a group; whole warps
-  std::uint32_t blocks = 256;                   ///< groups at most, up to kMostSlots
-  std::uint32_t before_first = 0;               ///< the number before each slot's first batch's
-  std::chrono::milliseconds patience{2000};     ///< with a group, until the GPU counts as lost
-  std::chrono::milliseconds retry_after{1000};  ///< since it was lost
+  std::uint32_t slots = 16;                     ///< Slots of a worker.
+  std::uint32_t threads = 128;                  ///< Threads of a group; rounded up to whole warps.
+  std::uint32_t blocks = 256;                   ///< Most groups, up to kMostSlots.
+  std::uint32_t before_first = 0;               ///< Number before that of each slot's first batch.
+  std::chrono::milliseconds patience{2000};     ///< Time limit of a group, after which the GPU counts as failed.
+  std::chrono::milliseconds retry_after{1000};  ///< Time from a failure to the next attempt to open the device.
 };
 
 class ResidentThread final : public cuda::DeviceThread {
  public:
-  /// Of this device of the backend's, which outlives it.
+  /// Uses device `index` of `backend`, which must outlive this object.
   ResidentThread(const Backend& backend, unsigned index, ResidentOptions options);
   /// No row may be left.
   ~ResidentThread() override;
 
   const Backend& backend() const { return backend_; }
 
-  // Any thread; these wait for the thread.
+  // Call the following functions on any thread; they wait for the resident thread.
 
-  /// Slots for a worker. Throws std::runtime_error when no block is left.
+  /// Returns slots for a worker. Throws std::runtime_error if no block is left.
   std::shared_ptr<SlotRow> add_row();
   void remove(const SlotRow& row);
-  /// Lets the GPU reach host memory, as often unshared as shared.
+  /// Registers host memory with the GPU. Each share() needs one unshare().
   std::shared_ptr<SharedRange> share(std::shared_ptr<const HugeMemory> host);
   void unshare(SharedRange& range);
   void add(Table& table);
-  /// Waits until the kernel serves the row and has all tables, or the GPU is lost; not longer than its patience.
+  /// Waits until the kernel serves the row and has all tables, until the GPU fails, or until the patience is over.
   void settle(const SlotRow& row) const;
 
-  // Workers.
+  // The workers call the following functions.
 
   const ResidentTables& tables() const noexcept { return tables_; }
-  /// How often slots had to be wiped anew so far: the device was opened, or a pause took too long. Only slots that
-  /// are fresh for this generation are served.
+  /// Returns how often slots had to be cleared: the device was opened, or a pause took too long. Only slots that are
+  /// cleared for this generation are served.
   std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
-  /// A row is fresh.
+  /// Call when a row has been cleared.
   void ring() noexcept { doorbell_.ring(); }
 
-  /// What it works on and what was done, a line each. Any thread.
+  /// Returns the state and statistics, one line each. May be called on any thread.
   std::vector<std::string> notes() const;
-  /// Of the GPU that was opened last; empty: none was.
+  /// Returns the name of the GPU that was opened last; empty if none was.
   std::string device_name() const;
 
  private:
-  static constexpr unsigned kTableStream = 0;  ///< of the device's
+  static constexpr unsigned kTableStream = 0;  ///< Stream of device_ for tables.
 
-  /// What was seen of a group, and when it last changed.
+  /// Last observation of a group, and the time of its last changes.
   struct Watch {
     const SlotRow* row = nullptr;
     std::uint32_t slot = 0;
@@ -117,7 +117,7 @@ class ResidentThread final : public cuda::DeviceThread {
   std::atomic<std::uint32_t> generation_{0};
   std::atomic<bool> is_lost_{false};
 
-  // The thread's own.
+  // Used on the resident thread only.
   std::unique_ptr<ResidentDevice> device_;
   std::unique_ptr<cuda::QuietMemory> memory_;
   const std::shared_ptr<HugeMemory> roster_ = std::make_shared<HugeMemory>(sizeof(Roster));
@@ -127,14 +127,14 @@ class ResidentThread final : public cuda::DeviceThread {
   std::vector<ResidentTable*> added_tables_;
   std::vector<Watch> watches_;
   Clock::time_point watched_, paused_;
-  std::uint32_t groups_;                        ///< at most: no more than the GPU that was opened last holds
-  bool runs_ = false, is_told_to_end_ = false;  ///< the kernel
+  std::uint32_t groups_;                        ///< Most groups; not more than the GPU that was opened last holds.
+  bool runs_ = false, is_told_to_end_ = false;  ///< State of the kernel.
   bool is_final_ = false;
   Clock::time_point retry_at_;
 
-  mutable std::mutex words_mutex_;  ///< also of the list of rows, for notes()
+  mutable std::mutex words_mutex_;  ///< Guards the following members, and the list of rows for notes().
   std::string name_, failure_;
-  std::uint64_t by_gpu_ = 0, by_cpu_ = 0, given_up_ = 0;  ///< of rows that are gone
+  std::uint64_t by_gpu_ = 0, by_cpu_ = 0, given_up_ = 0;  ///< Batches of rows that were removed.
 };
 
 }  // namespace penumbra::cuda_resident

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the thread comes by its device, how it sees that the device lives, and what it does when it loses it.
+// Opens the resident thread's device, watches it, and handles its failure.
 #include <algorithm>
 #include <exception>
 #include <optional>
@@ -16,21 +16,21 @@
 namespace penumbra::cuda_resident {
 namespace {
 
-/// A kernel that is only late then ends some day: until it does, calls of the driver by others of the process wait. The
-/// device is kept for good, and told by a thread that nobody waits for: this call of the driver may itself not come
-/// back.
+/// Makes the kernel of an abandoned device end. A kernel that is only late then ends at some time; until then, driver
+/// calls of other users in the process wait. A detached thread makes the call, because this driver call may not return
+/// either. The device is never destroyed.
 void tell_to_end(ResidentDevice& device) noexcept {
   const auto tell = [&device] {
     try {
       device.stop();
     } catch (const std::exception&) {
-      return;  // the GPU is given up as it is
+      return;  // The GPU is given up as it is.
     }
   };
   try {
     std::thread(tell).detach();
   } catch (const std::system_error&) {
-    return;  // there is no thread to be had: likewise
+    return;  // No thread could be made; the GPU is given up as it is.
   }
 }
 
@@ -77,8 +77,9 @@ void ResidentThread::watch() {
   }
 }
 
-/// What another thread asks of the driver takes long, or never returns: workers do not wait for that. They take back
-/// what stands in their slots, as when the GPU is lost, and wipe these for the time when the kernel may go on.
+/// Gives up waiting for a pause whose driver call, made by another thread, takes long or never returns. Workers take
+/// back the batches in their slots, as after a device failure. The workers clear the slots for the time when the kernel
+/// may run again.
 void ResidentThread::watch_pause(Clock::time_point now) {
   const auto is_served = [](const auto& row) { return row->is_served.load(std::memory_order_relaxed); };
   if (now - paused_ < options_.patience || std::ranges::none_of(rows_, is_served)) return;
@@ -89,7 +90,7 @@ void ResidentThread::watch_pause(Clock::time_point now) {
              " ms, for others of this process that call the driver; shaders run on the CPU until it goes on";
 }
 
-/// Whether the group has answered what stands in its slot.
+/// Updates the watch of the group. Returns true if the group has answered the batch in its slot.
 bool ResidentThread::look_at(std::size_t group, Clock::time_point now) {
   Watch& each = watches_[group];
   auto* const roster = reinterpret_cast<Roster*>(roster_->data());
@@ -101,14 +102,14 @@ bool ResidentThread::look_at(std::size_t group, Clock::time_point now) {
   return is_answered;
 }
 
-/// Why the group is to be given up; null: it is not.
+/// Returns why the group must be given up; null if it need not be.
 const char* ResidentThread::why_stuck(const Watch& group, Clock::time_point now) const {
   if (now - group.beaten > options_.patience) return "has shown no life";
   if (now - group.answered > options_.patience) return "has not answered";
   return nullptr;
 }
 
-/// Throws a DeviceError if a group is to be given up.
+/// Throws a DeviceError if a group must be given up.
 void ResidentThread::watch_groups(Clock::time_point now) {
   for (std::size_t group = 0; group < watches_.size(); ++group) {
     look_at(group, now);
@@ -119,10 +120,13 @@ void ResidentThread::watch_groups(Clock::time_point now) {
   }
 }
 
-/// On a GPU that is given up groups mostly live, above all if it is another engine's launch that got stuck; and one
-/// that is late may write into shared columns that are in use again. So what stands in slots has the time that it has
-/// anyway, and is answered if its group lives. No table is to be had any more, so nothing comes into slots. Not so if
-/// the kernel was told to end and has not: its groups had that time, and those that have ended answer nothing more.
+/// Waits for the groups' answers after a failure. On a GPU that is given up most groups still run, in particular if
+/// another engine's launch is stuck. A group that is only late may still write into shared columns that are in use
+/// again. Batches in slots therefore get their usual time limit, and are answered if their group runs. No table is
+/// available any more, so no further batches come into slots.
+///
+/// If the kernel had to end and has not ended, the groups have used up that time, and groups that have ended answer
+/// nothing more.
 void ResidentThread::wait_for_answers() noexcept {
   Submitting::pass_barriers();
   for (const auto& row : rows_) row->wait_until_submitted();
@@ -138,7 +142,7 @@ void ResidentThread::wait_for_answers() noexcept {
   try {
     while (one_is_awaited() && !device_->has_ended()) std::this_thread::yield();
   } catch (const DeviceError&) {
-    return;  // the kernel has failed, and writes nothing more
+    return;  // The kernel has failed and writes nothing more.
   }
 }
 
@@ -147,7 +151,7 @@ void ResidentThread::quieten() {
   cuda::wait_for_the_end(device_->memory(), kTableStream, {}, options_.patience);
 }
 
-/// Workers see that their rows are not served any more, and take back what the groups have not answered.
+/// Handles a device failure. Workers see that their rows are no longer served, and take back unanswered batches.
 void ResidentThread::lose(const DeviceError& error) {
   std::string what = error.what();
   is_final_ = error.is_final();
@@ -155,11 +159,12 @@ void ResidentThread::lose(const DeviceError& error) {
     try {
       pause();
     } catch (const DeviceError& second) {
-      is_final_ = true;  // the kernel may be running, and to close the device is to wait for its end
+      is_final_ = true;  // The kernel may still run, and closing the device would wait for its end.
       what += std::string("; then ") + second.what();
     }
   }
-  std::optional<cuda::KernelPause> pause;  // closing the device is one; who cannot end a kernel loses the GPU
+  std::optional<cuda::KernelPause>
+      pause;  // Closing the device needs a pause; if a kernel cannot be ended for it, the GPU counts as failed.
   if (device_ != nullptr && !is_final_) {
     pause.emplace();
     if (const auto second = cuda::why_it_does_not_end(device_->memory(), kTableStream, {}, options_.patience)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The resident kernel of this build, with all its shaders.
+// The resident kernel of this build, with all shaders of the tree.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,9 +11,9 @@
 
 namespace penumbra::cuda_resident {
 
-/// The shaders and their index in the kernel. Filled before main() begins.
+/// Returns the shaders with their index in the kernel. Registrations before main() fill the list.
 Variants<std::uint16_t>& resident_shaders();
-/// The kernel: serve() of kernel.cuh.
+/// Returns the kernel: serve() of kernel.cuh.
 const void* resident_kernel();
 
 }  // namespace penumbra::cuda_resident

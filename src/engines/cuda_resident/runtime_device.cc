@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The resident kernel by way of the CUDA runtime, and the registration of the engine.
+// The resident kernel through the CUDA runtime, and the registration of the engine.
 #include <cuda_runtime_api.h>
 
 #include <array>
@@ -23,14 +23,14 @@ using cuda::check;
 
 class RuntimeResident final : public ResidentDevice {
  public:
-  /// To be called once; apart from the constructor, so that after a failure the destructor takes back what was made.
+  /// Call once. set_up() is separate from the constructor, so that after a failure the destructor frees what was made.
   void set_up(unsigned index, std::uint32_t threads) {
-    constexpr unsigned kStreams = 2;  // tables, and below
+    constexpr unsigned kStreams = 2;  // For tables, and kStopStream.
     memory_ = cuda::open_gpu(index, kStreams);
     threads_ = threads;
     stop_ = memory_->allocate(sizeof run_);
     memory_->share(end_.data(), end_.bytes());
-    // Streams of different priorities do not queue behind each other in hardware.
+    // Streams of different priorities do not queue after each other in hardware.
     int least = 0, greatest = 0;
     check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities");
     check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "making a stream");
@@ -46,7 +46,8 @@ class RuntimeResident final : public ResidentDevice {
   }
   ~RuntimeResident() override {
     give_back();
-    if (stream_ != nullptr && !is_lost()) cudaStreamDestroy(stream_);  // which may never return of a GPU that is lost
+    if (stream_ != nullptr && !is_lost())
+      cudaStreamDestroy(stream_);  // The call might never return after a device failure.
   }
   void abandon(const std::string& reason) noexcept override { memory_->abandon(reason); }
 
@@ -81,9 +82,9 @@ class RuntimeResident final : public ResidentDevice {
   }
 
   static constexpr unsigned kStopStream = 1;
-  /// Of the GPU's, for copies of tables: behind kernels that fill it they would wait for ever.
+  /// Multiprocessors kept free for copies of tables, which would wait for ever for kernels that fill the GPU.
   static constexpr std::uint32_t kOthersProcessors = 1;
-  /// Processors of each GPU, by all engines of this process.
+  /// Multiprocessors of each GPU in use by all engines of this process.
   static inline std::array<std::atomic<std::uint32_t>, 256> taken_by_all{};
 
   void take(std::uint32_t processors, std::uint32_t slots) {
@@ -102,13 +103,13 @@ class RuntimeResident final : public ResidentDevice {
     if (taken_ != 0) taken_by_all[static_cast<std::size_t>(gpu_)] -= std::exchange(taken_, 0);
   }
 
-  const HugeMemory end_{sizeof(std::uint32_t)};  ///< from where `stop_` is written
+  const HugeMemory end_{sizeof(std::uint32_t)};  ///< Source of `stop_`.
   std::unique_ptr<cuda::Device> memory_;
   cudaStream_t stream_ = nullptr;
-  std::byte* stop_ = nullptr;                                          ///< on the device: the run that shall end
-  std::uint32_t threads_ = 0, blocks_ = 0, processors_ = 0, run_ = 0;  ///< blocks: of a processor
-  std::uint32_t taken_ = 0;                                            ///< processors
-  int gpu_ = 0;                                                        ///< CUDA's own number
+  std::byte* stop_ = nullptr;  ///< Device address of the number of the run that must end.
+  std::uint32_t threads_ = 0, blocks_ = 0, processors_ = 0, run_ = 0;  ///< `blocks_` is per multiprocessor.
+  std::uint32_t taken_ = 0;                                            ///< Multiprocessors.
+  int gpu_ = 0;                                                        ///< CUDA device number.
 };
 
 std::unique_ptr<ResidentDevice> open(unsigned index, std::uint32_t threads) {
@@ -117,7 +118,7 @@ std::unique_ptr<ResidentDevice> open(unsigned index, std::uint32_t threads) {
   return device;
 }
 
-/// Of those that serve, the GPUs that let a kernel run for as long as it likes.
+/// Returns the serving GPUs that have no time limit for kernels.
 std::vector<unsigned> lasting_gpus() {
   std::vector<unsigned> lasting;
   for (unsigned i = 0; i < cuda::nodes_of_gpus().size(); ++i) {
@@ -129,7 +130,7 @@ std::vector<unsigned> lasting_gpus() {
   return lasting;
 }
 
-/// What the engine `cuda` needs, and such a GPU.
+/// Requires a GPU that the engine `cuda` can use, and that has no time limit for kernels.
 Availability probe() {
   Availability availability = cuda::probe_gpu();
   if (!availability.available || !lasting_gpus().empty()) return availability;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A shader within a group: how a batch comes from its slot into the group's shared memory, the room, is shaded there,
-// and goes back. The shader sees ordinary columns, whose items the group's threads share as `foreach` says (gopt.h).
+// Runs a shader within a group. A batch is copied from its slot into the group's shared memory, the room, is shaded
+// there, and its results are copied back. The shader sees ordinary columns; the group's threads share the items by
+// `foreach` (gopt.h).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,9 +17,9 @@
 namespace penumbra::cuda_resident {
 
 inline constexpr std::uint32_t kWarp = 32;
-inline constexpr std::uint32_t kRoom = 16384;  ///< bytes
+inline constexpr std::uint32_t kRoom = 16384;  ///< Bytes.
 
-/// Past every cache: the host writes there while the kernel runs.
+/// Loads past every cache, because the host writes the memory while the kernel runs.
 __device__ inline uint4 load_vector(const void* from) {
   uint4 value;
   asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -32,8 +33,8 @@ __device__ inline void store_vector(void* to, uint4 value) {
                : "memory");
 }
 
-/// Behind a load_vector() that saw what the host wrote last: ordinary loads see what it wrote before, those of all
-/// threads of the group behind its next barrier.
+/// Call after a load_vector() that saw the host's last write. Ordinary loads of this thread then see earlier writes of
+/// the host; so do those of all threads of the group after its next barrier.
 __device__ inline void see_what_came_before() {
   asm volatile("fence.acq_rel.sys;" ::: "memory");
 }
@@ -42,13 +43,13 @@ __host__ __device__ constexpr std::uint32_t aligned(std::uint32_t bytes) {
   return (bytes + 15) / 16 * 16;
 }
 
-/// One way of moving a column between the host's memory and the room, by all threads, in units of one size.
+/// Moves a column between host memory and the room by all threads, in units of one size.
 template <class Unit>
 struct Mover {
-  static constexpr std::uint32_t kInFlight = 4;  ///< of a thread
+  static constexpr std::uint32_t kInFlight = 4;  ///< Units in flight per thread.
 
   static __device__ Unit load(const Unit* from, bool /*by_lines*/) { return *static_cast<const volatile Unit*>(from); }
-  /// Bytes from `begin` on, as many as whole units make; returns where these end.
+  /// Moves the bytes from `begin` on, as far as whole units go. Returns the end of the moved bytes.
   static __device__ std::uint32_t in(std::byte* room, const std::byte* from, std::uint32_t begin, std::uint32_t end,
                                      bool by_lines) {
     const std::uint32_t count = (end - begin) / sizeof(Unit);
@@ -75,14 +76,14 @@ struct Mover {
     return begin + count * static_cast<std::uint32_t>(sizeof(Unit));
   }
 };
-/// `by_lines`: by an ordinary load. With many groups the bus carries a tenth to a half more of them (E11), presumably
-/// since it is asked for whole lines.
+/// With `by_lines`, uses an ordinary load. With many groups the bus carries a tenth to a half more of such loads (E11),
+/// presumably because they request whole lines.
 template <>
 __device__ inline uint4 Mover<uint4>::load(const uint4* from, bool by_lines) {
   return by_lines ? *from : load_vector(from);
 }
 
-/// Calls `move(Unit, begin)` with the largest units that `host` is aligned to, until `bytes` bytes are moved.
+/// Calls `move(Unit, begin)` with the largest units to which `host` is aligned, until `bytes` bytes are moved.
 template <class Move>
 __device__ void move_column(const std::byte* host, std::uint32_t bytes, Move move) {
   const auto misaligned = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(host) % sizeof(uint4));
@@ -104,14 +105,14 @@ struct Shading {
   static constexpr std::uint32_t kItemBytes = (std::uint32_t{ShaderArgument<Column>::element_bytes} + ...);
   static constexpr std::uint32_t kInputBytes =
       ((ShaderArgument<Column>::is_input ? std::uint32_t{ShaderArgument<Column>::element_bytes} : 0) + ...);
-  /// Bytes of a part's inputs from which on the fence that ordinary loads want costs less than they gain.
+  /// Bytes of a part's inputs from which ordinary loads gain more than their fence costs.
   static constexpr std::uint32_t kLeastByLines = 4096;
-  /// Items at once of a batch that stands elsewhere. Whole lines, so that aligned columns stay so.
+  /// Items per tile of a batch outside the slot. A tile has whole lines, so that aligned columns stay aligned.
   static constexpr std::uint32_t kTileRoom = kHeadRoom + aligned(blocks_for(8 * kColumns) * kBlockBytes);
   static constexpr std::uint32_t kTile = (kRoom - kTileRoom) / kItemBytes / 64 * 64;
   static_assert(kTile > 0, "an item fits into the room");
 
-  /// Calls `use(position, bytes of the section)` for each column that goes in the direction, in order.
+  /// Calls `use(position, bytes of the section)` for each column of the direction, in order.
   template <class Use>
   static __device__ void for_each_column(bool inputs, std::uint32_t items, Use use) {
     constexpr bool kInputs[] = {ShaderArgument<Column>::is_input...};
@@ -122,7 +123,7 @@ struct Shading {
     }
   }
 
-  /// Where a block's data belong in the room, of the columns in one direction, which begin there at `room`.
+  /// Returns the place in the room for a block's data, where the columns of the direction start at `room`.
   static __device__ std::uint32_t place_of(std::uint32_t block, bool inputs, std::uint32_t items, std::uint32_t room) {
     std::uint32_t place = room + block * kBlockBytes, first = 0;
     for_each_column(inputs, items, [&](std::uint32_t, std::uint32_t bytes) {
@@ -132,7 +133,7 @@ struct Shading {
     });
     return place;
   }
-  /// Bytes in the room of the columns in one direction that stand before the one at `position`.
+  /// Returns the bytes in the room of the direction's columns before the column at `position`.
   static __device__ std::uint32_t room_before(std::uint32_t position, bool inputs, std::uint32_t items) {
     std::uint32_t room = 0;
     for_each_column(inputs, items, [&](std::uint32_t each, std::uint32_t bytes) {
@@ -140,11 +141,11 @@ struct Shading {
     });
     return room;
   }
-  /// Where in the room the outputs begin.
+  /// Returns the place of the outputs in the room.
   static __device__ std::uint32_t outputs_room(std::uint32_t items) {
     return kHeadRoom + room_before(kColumns, true, items);
   }
-  /// The column at `Position`, in the room.
+  /// Returns the column at `Position` in the room.
   template <std::size_t Position, class Pointer>
   static __device__ Pointer column(std::byte* room, std::uint32_t items) {
     constexpr bool kIsInput = ShaderArgument<Pointer>::is_input;
@@ -155,7 +156,7 @@ struct Shading {
     return *reinterpret_cast<const View*>(room + sizeof(Head));
   }
 
-  /// Takes a block's data into the room.
+  /// Copies a block's data into the room.
   static __device__ void unpack(std::byte* room, std::uint32_t block, uint4 value, Form form, std::uint32_t items) {
     const std::uint32_t head_blocks = form == Form::columns_only ? 1 : kHeadPieces;
     std::uint32_t place = block * kBlockBytes;
@@ -169,14 +170,14 @@ struct Shading {
     to[2] = value.z;
   }
 
-  /// Shades what stands in the room.
+  /// Shades the batch in the room.
   static __device__ void shade(std::byte* room, std::uint32_t items) { shade(room, items, Positions{}); }
   template <std::size_t... Position>
   static __device__ void shade(std::byte* room, std::uint32_t items, std::index_sequence<Position...>) {
     Function(view(room), column<Position, Column>(room, items)..., items);
   }
 
-  /// Writes the results into the slot, by one warp.
+  /// Writes the results into the slot. Runs on one warp.
   static __device__ void pack(const std::byte* room, NumberedBlock* out, std::uint32_t items, std::uint32_t number) {
     std::uint32_t blocks = 0;
     for_each_column(false, items, [&](std::uint32_t, std::uint32_t bytes) { blocks += blocks_for(bytes); });
@@ -188,7 +189,7 @@ struct Shading {
     }
   }
 
-  /// Shades a batch whose columns' addresses stand in the room, by all threads.
+  /// Shades a batch whose columns' addresses are in the room. Runs on all threads.
   static __device__ void shade_elsewhere(std::byte* room, std::uint32_t items) {
     shade_elsewhere(room, items, Positions{});
   }
@@ -211,7 +212,7 @@ struct Shading {
   }
 
  private:
-  /// Where among the addresses, inputs and then outputs, that of the column at `position` stands.
+  /// Returns the index of the address of the column at `position` in the list of inputs and then outputs.
   static constexpr std::uint32_t address_of(std::uint32_t position) {
     constexpr bool kInputs[] = {ShaderArgument<Column>::is_input...};
     std::uint32_t at = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory that a worker and the GPU share.
+// Memory that a worker and the GPU share.
 #pragma once
 
 #include <atomic>
@@ -18,26 +18,26 @@
 
 namespace penumbra::cuda_resident {
 
-/// Host memory that the GPU reaches.
+/// Host memory that the GPU can access.
 struct SharedRange {
   SharedRange(std::shared_ptr<const HugeMemory> memory, bool needed) : host(std::move(memory)), is_needed(needed) {}
 
   const std::shared_ptr<const HugeMemory> host;
-  const bool is_needed;                   ///< the GPU is of no use without it
-  std::atomic<std::byte*> seen{nullptr};  ///< `host` as the GPU sees it; null: it does not
-  unsigned users = 1;                     ///< the thread's
+  const bool is_needed;                   ///< True if the GPU is useless without this memory.
+  std::atomic<std::byte*> seen{nullptr};  ///< Device address of `host`; null if the GPU cannot access it.
+  unsigned users = 1;                     ///< Used on the resident thread only.
 
   bool has(const std::byte* begin, std::size_t bytes) const noexcept {
     return begin >= host->data() && begin + bytes <= host->data() + host->bytes();
   }
 };
 
-/// A worker's slots, and room for the columns of batches that no slot holds: so many bytes for inputs, then as many for
-/// outputs.
+/// A worker's slots, and staging memory for the columns of batches that do not fit into a slot. The staging memory has
+/// kStaging bytes for inputs, followed by kStaging bytes for outputs.
 struct SlotRow {
   static constexpr std::size_t kStaging = std::size_t{1} << 20;
 
-  /// `before_first`: the number before each slot's first batch's.
+  /// `before_first` is the number before that of each slot's first batch.
   SlotRow(std::uint32_t slots, std::uint32_t before_first)
       : count(slots),
         staging_begin(padded(slots * sizeof(Slot))),
@@ -50,19 +50,19 @@ struct SlotRow {
   }
 
   const std::uint32_t count;
-  const std::size_t staging_begin;  ///< in the range
+  const std::size_t staging_begin;  ///< Offset in the range.
   const std::shared_ptr<SharedRange> range;
-  std::vector<SlotLine> lines;  ///< of each slot
+  std::vector<SlotLine> lines;  ///< One per slot.
 
-  /// The generation that the slots are fresh for, see ResidentThread; the worker's word.
+  /// Generation for which the slots are cleared, see ResidentThread. Written by the worker.
   std::atomic<std::uint32_t> fresh_for{0};
-  /// The worker submits, see Submitting.
+  /// True while the worker submits, see Submitting.
   std::atomic<bool> is_submitting{false};
-  /// Groups read the slots; the thread's word.
+  /// True if groups read the slots. Written by the resident thread.
   std::atomic<bool> is_served{false};
-  std::atomic<std::uint64_t> by_gpu{0}, by_cpu{0}, given_up{0};  ///< batches; the worker counts
+  std::atomic<std::uint64_t> by_gpu{0}, by_cpu{0}, given_up{0};  ///< Batches; written by the worker.
 
-  /// Until the worker has submitted what it was at, if anything.
+  /// Waits until the worker has finished a submission in progress.
   void wait_until_submitted() const noexcept {
     while (is_submitting.load(std::memory_order_acquire)) std::this_thread::yield();
   }

@@ -17,18 +17,18 @@
 namespace penumbra::gopt {
 namespace {
 
-/// Filled before main() begins, so made when it is first asked for.
+/// Constructed on first use, because registrations before main() fill it.
 Variants<Forms>& variants() {
   static Variants<Forms> all;
   return all;
 }
 
-/// Reads the time stamp counter, without a fence.
+/// Reads the time stamp counter without a fence.
 std::uint64_t ticks() {
   return __builtin_ia32_rdtsc();
 }
 
-/// Ticks that two readings of the clock in a row are apart: more than a short batch takes.
+/// Returns the ticks between two adjacent clock readings, which is more than a short batch takes.
 std::uint64_t ticks_of_reading() {
   std::uint64_t least = ~std::uint64_t{0};
   for (int i = 0; i < 64; ++i) {
@@ -38,26 +38,26 @@ std::uint64_t ticks_of_reading() {
   return least;
 }
 
-/// What a queue has found for batches of about one length; the atomics are for whoever asks meanwhile.
+/// Result of a queue's trials for one length class. The fields are atomic because other threads read them.
 struct Found {
-  std::atomic<std::uint32_t> width{0};  ///< 0: not known yet
-  std::atomic<double> gain{0};          ///< over width 1
-  std::atomic<bool> loaded{false};      ///< both are from an earlier run
+  std::atomic<std::uint32_t> width{0};  ///< Best width; 0 if not known yet.
+  std::atomic<double> gain{0};          ///< Speed relative to width 1.
+  std::atomic<bool> loaded{false};      ///< True if both come from an earlier run.
 };
 
-/// How batches of one class of lengths go until their choice is asked again.
+/// Width for batches of one length class until the queue asks its WidthChoice again.
 struct Steering {
   std::uint32_t width = 1;
-  std::uint32_t items = 0;    ///< so many go by at this width; 0: the choice is asked for each batch
-  std::uint32_t granted = 0;  ///< what `items` began with
+  std::uint32_t items = 0;    ///< Items left to run at this width; 0: ask for each batch.
+  std::uint32_t granted = 0;  ///< Initial value of `items`.
 };
 
-/// What a queue has found out of a shader and a table.
+/// A queue's calibration for one pair of shader and table.
 struct Calibration {
-  std::atomic<const Shader*> shader{nullptr};  ///< null: the place is free
+  std::atomic<const Shader*> shader{nullptr};  ///< Null if the slot is free.
   std::atomic<const Table*> table{nullptr};
   std::array<Steering, kLengthClasses> steering;
-  std::atomic<unsigned> size_class{0};  ///< of the table, when it was measured
+  std::atomic<unsigned> size_class{0};  ///< Table::size_class() at the time of measuring.
   std::array<Found, kLengthClasses> found;
   std::array<WidthChoice, kLengthClasses> choices;
 };
@@ -66,10 +66,10 @@ class GoptQueue;
 
 class GoptEngine final : public Engine {
  public:
-  /// `width` in place of the one that is measured; 0: none.
+  /// Uses `width` instead of a measured width; 0: measures.
   explicit GoptEngine(std::uint32_t width) : width_(width) {}
   const Shader* find_shader(const std::string& name) const override { return variants().find(name); }
-  void use_table(Table& /*table*/) override {}  // host memory is where it runs
+  void use_table(Table& /*table*/) override {}  // The engine needs no copy: it reads the table in host memory.
   std::unique_ptr<EngineQueue> open_queue() override;
   std::vector<std::string> notes() const override;
   std::vector<EngineCalibration> calibrations() const override;
@@ -77,7 +77,7 @@ class GoptEngine final : public Engine {
 
   void add(const GoptQueue* queue);
   void remove(const GoptQueue* queue);
-  /// Of an earlier run; null: none.
+  /// Returns the calibration of an earlier run, or null.
   const EngineCalibration* loaded(const Shader& shader, const Table& table) const noexcept;
 
  private:
@@ -90,7 +90,8 @@ class GoptEngine final : public Engine {
   std::set<const GoptQueue*> queues_;
 };
 
-/// More pairs of shader and table than a queue has places for take turns in them, and are measured anew each time.
+/// Queue of the engine `gopt`. If it serves more pairs of shader and table than `calibrations_` has slots, the pairs
+/// replace each other and are measured again each time.
 class GoptQueue final : public EngineQueue {
  public:
   GoptQueue(GoptEngine& engine, std::uint32_t width) : engine_(engine), width_(width) { engine_.add(this); }
@@ -113,12 +114,12 @@ class GoptQueue final : public EngineQueue {
   const std::array<Calibration, 8>& calibrations() const { return calibrations_; }
 
  private:
-  /// After so many items the table's size is looked at.
+  /// Number of items after which the table's size is checked.
   static constexpr std::uint32_t kMostGranted = 65'536;
-  /// A trial takes a longer batch part by part, so that it takes no more of it.
+  /// A trial splits longer batches into parts of this size, so that it does not use more items than it needs.
   static constexpr std::uint32_t kMostPart = 4096;
 
-  /// Runs a batch after whose class the choice has to be asked.
+  /// Runs a batch whose length class has no items left at its width.
   [[gnu::noinline]] void ask(const Forms& forms, const void* view, const Batch& batch, Steering& steering) noexcept {
     if (width_ != 0) {
       steering.width = width_;
@@ -143,7 +144,7 @@ class GoptQueue final : public EngineQueue {
     steering.granted = steering.items =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(choice.left(), kMostGranted));
   }
-  /// The table has become another one for the caches.
+  /// Starts all choices again, because the table's size class has changed.
   void restart(unsigned size_class) noexcept {
     current_->size_class.store(size_class, std::memory_order_relaxed);
     for (WidthChoice& each : current_->choices) each.restart();
@@ -203,7 +204,7 @@ class GoptQueue final : public EngineQueue {
   GoptEngine& engine_;
   const std::uint32_t width_;
   const std::uint64_t reading_ = ticks_of_reading();
-  const Shader* shader_ = nullptr;  ///< the last batch's, and so on
+  const Shader* shader_ = nullptr;  ///< Shader of the last batch; the next fields describe the same batch.
   const Table* table_ = nullptr;
   Forms forms_;
   Calibration* current_ = nullptr;
@@ -211,7 +212,7 @@ class GoptQueue final : public EngineQueue {
   std::size_t next_ = 0;
 };
 
-/// Of a worker's whole chunks.
+/// Length class of a worker's full chunks.
 constexpr std::size_t kChunkClass = length_class(64);
 
 std::string in_words(std::size_t length_class) {
@@ -299,7 +300,8 @@ std::vector<EngineCalibration> GoptEngine::calibrations() const {
     if (is_new && has_news) all.push_back(std::move(one));
   });
   for (EngineCalibration& each : all) {
-    // The usual batches stand for all: whole chunks, or what comes next to them.
+    // Full chunks are the usual batches, so their result is reported. Without one, the nearest shorter class with a
+    // result counts, else the nearest longer one.
     for (std::size_t i = 0; i < kLengthClasses && (each.value == 0 || i <= kChunkClass); ++i) {
       if (each.figures[2 * i] == 0) continue;
       each.value = static_cast<std::uint64_t>(each.figures[2 * i]);

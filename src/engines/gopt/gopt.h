@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine `gopt`: the shader as the gopt compiler (docs/gopt.md) rewrites it, run by the worker itself. Its items
-// take turns, so that one's cache misses are another's time (G-Opt, NSDI 2015, section 3).
+// The engine `gopt`: the worker runs the shader as the gopt compiler (docs/gopt.md) rewrites it. Items take turns, so
+// that the cache misses of one item overlap the work of others (G-Opt, NSDI 2015, section 3).
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace penumbra::gopt {
 
-/// A shader as the engine `scalar` runs it, and with `width` items taking turns.
+/// A shader's loop for the engine `scalar`, and its rewritten form, in which `width` items take turns.
 struct Forms {
   PlainLoop plain = nullptr;
   void (*in_turns)(const void* view, const Batch& batch, std::uint32_t width) = nullptr;
 
-  /// Width 1 is the plain loop.
+  /// Runs the batch at `width`; width 1 is the plain loop.
   void run(const void* view, const Batch& batch, std::uint32_t width) const {
     if (width <= 1) {
       plain(view, batch);
@@ -27,7 +27,8 @@ struct Forms {
   }
 };
 
-/// Adds a shader to the engine; for the file that the build writes per shader (variant.cc.in). Returns true.
+/// Adds a shader to the engine. Always returns true. Called by the file that the build generates for each shader
+/// (variant.cc.in).
 bool register_variant(Shader shader, Forms forms);
 
 }  // namespace penumbra::gopt

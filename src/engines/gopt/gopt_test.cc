@@ -14,11 +14,11 @@
 namespace penumbra::gopt {
 namespace {
 
-/// More items than a trial takes of long batches.
+/// More items than a trial uses of long batches.
 constexpr std::uint32_t kTrialItems = (WidthChoice::kWidths.size() + 1) * WidthChoice::kRounds * 4096;
 constexpr std::uint32_t kPorts = 7;
 
-/// Has so many integers echoed in one batch, and looks at each answer.
+/// Runs `echo` on one batch of `items` integers and checks each answer.
 void echo(EngineQueue& queue, const Shader& shader, const Table& table, std::uint32_t items) {
   std::vector<std::uint32_t> integers(items);
   std::iota(integers.begin(), integers.end(), 1);

@@ -7,15 +7,16 @@
 namespace penumbra::gopt {
 namespace {
 
-/// After so many rounds widths are dropped whose cost is beyond this factor of the least.
+/// After `rounds` rounds, widths are dropped whose cost exceeds the least cost by more than `factor`.
 struct Cut {
   std::uint32_t rounds;
   double factor;
 };
 constexpr std::array<Cut, 3> kCuts{{{3, 1.3}, {6, 1.12}, {11, 1.05}}};
-constexpr double kPauseGrows = 4;  ///< from one trial to the next
+constexpr double kPauseGrows = 4;  ///< Growth of the pause from one trial to the next.
 
-/// What disturbs a measurement makes it longer, so the lower quartile says more than the median.
+/// Returns the lower quartile. Disturbances only lengthen a measurement, so the quartile is more robust than the
+/// median.
 double lower_quartile(std::span<double> values) {
   const auto quartile = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 4);
   std::nth_element(values.begin(), quartile, values.end());
@@ -112,7 +113,7 @@ void WidthChoice::decide() noexcept {
   compare(relative);
   const double least = *std::min_element(relative.begin(), relative.begin() + running_);
   std::size_t best = 0;
-  // Of those that are about as cheap as the cheapest: width 1, then the present one.
+  // Among widths that cost about as much as the cheapest, prefers width 1, then the present width.
   const auto rank = [this](std::size_t width) { return width == 0 ? 0 : width == chosen_ ? 1 : 2; };
   bool is_found = false;
   for (std::size_t i = 0; i < running_; ++i) {

@@ -15,21 +15,21 @@ namespace {
 
 constexpr std::size_t kOfChunks = length_class(64);
 
-/// Ticks of a batch at a width.
+/// Returns the ticks of a batch at a width.
 using Cost = std::function<double(std::uint32_t width)>;
 
-/// Runs batches until the next trial is over; a batch costs what `cost` says, more or less.
+/// Runs batches until the next trial is over. A batch costs `cost` with some noise.
 std::uint32_t trial(WidthChoice& choice, const Cost& cost, std::uint32_t items = 64) {
   Random random(1);
   if (!choice.is_trial()) choice.passed(choice.left());
   for (;;) {
     double ticks = cost(choice.tried()) * (0.95 + 0.01 * random.below(11));
-    if (random.below(128) == 0) ticks *= 50;  // the core was somebody else's meanwhile
+    if (random.below(128) == 0) ticks *= 50;  // Another program had the core.
     if (choice.measured(static_cast<std::uint64_t>(ticks), items)) return choice.chosen();
   }
 }
 
-/// One width is cheaper than all others by this factor.
+/// Makes width `best` cheaper than all other widths by `factor`.
 Cost cheapest(std::uint32_t best, double factor) {
   return [=](std::uint32_t width) { return width == best ? 10'000.0 : 10'000.0 * factor; };
 }

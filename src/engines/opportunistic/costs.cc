@@ -8,11 +8,11 @@
 namespace penumbra::opportunistic {
 namespace {
 
-constexpr double kBetter = 0.97;  ///< measuring is not exact
-/// About what receiving, preparing and sending a whole chunk takes a worker, meanwhile the accelerator works.
+constexpr double kBetter = 0.97;  ///< Tolerance of the measurements.
+/// Nanoseconds in which a worker receives, prepares and sends a full chunk. The accelerator works meanwhile.
 constexpr double kRest = 2000;
 
-/// Nanoseconds from one whole chunk to the next in a worker that does nothing but these.
+/// Returns the nanoseconds between full chunks of a worker that has no other work.
 double turn(const Costs& costs) {
   return std::max(costs.busy + kRest, costs.period);
 }

@@ -10,7 +10,7 @@
 namespace penumbra::opportunistic {
 namespace {
 
-/// A CPU's are all alike.
+/// Costs of a CPU, whose batches all take as long per item.
 constexpr Costs kCpuCosts{.few = 200, .chunk = 4000, .busy = 4000, .period = 4000};
 
 Taken taken(const std::vector<MemberCosts>& known, std::uint64_t max_delay = 0) {

@@ -40,7 +40,7 @@ void AutoEngine::announce(const Shader& shader, const Table& table) {
   routes_.push_back({.shader = &shared, .table = &table, .taken = std::move(taken), .costs = {}});
 }
 
-/// Of the members that answer at once only the best that has the shader.
+/// True if the member has the shader; of synchronous members only the best that has it is a candidate.
 bool AutoEngine::is_candidate(const SharedShader& shader, std::size_t member) const noexcept {
   if (shader.of_members[member] == nullptr) return false;
   if (!members_[member].is_synchronous) return true;
@@ -125,7 +125,8 @@ bool AutoEngine::has_queue_into(std::size_t member) const {
 }
 
 std::optional<Costs> AutoEngine::measure_member(const Route& route, std::size_t member) const {
-  std::vector<std::unique_ptr<EngineQueue>> fresh;  // what they find out of random columns is not for the workers'
+  std::vector<std::unique_ptr<EngineQueue>>
+      fresh;  // Separate queues, so that the workers' queues do not calibrate on random columns.
   std::vector<WorkersQueue> queues;
   const bool is_synchronous = members_[member].is_synchronous;
   for (const AutoQueue* const each : one_queue_a_core()) {
@@ -145,7 +146,7 @@ void AutoEngine::choose(Route& route, const std::vector<EngineCalibration>& cali
   };
   const auto known = std::ranges::find_if(calibrations, is_its);
   route.is_loaded = known != calibrations.end();
-  std::vector<std::size_t> silent;  // their accelerators may come back
+  std::vector<std::size_t> silent;  // Members whose accelerator did not answer; it may recover.
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (!is_candidate(*route.shader, i)) continue;
     std::optional<Costs> costs;
@@ -223,7 +224,7 @@ std::vector<EngineCalibration> AutoEngine::calibrations() const {
     calibration.size_class = route.size_class;
     calibration.value = likeliest;
     calibration.gain = gain(costs_of_member(route.taken.light)->costs, costs_of_member(likeliest)->costs);
-    calibration.figures.resize(kCostFigures * members_.size());  // zeros: not known
+    calibration.figures.resize(kCostFigures * members_.size());  // Zeros mean that the costs are not known.
     for (const auto& [member, costs] : route.costs) {
       std::ranges::copy(to_figures(costs),
                         calibration.figures.begin() + static_cast<std::ptrdiff_t>(kCostFigures * member));

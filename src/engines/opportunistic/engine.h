@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine `auto`: opportunistic offloading (PacketShader, section 7). It has the other engines of this machine as
-// members, and each of its queues hands batches to the one that suits the load: docs/auto.md.
+// The engine `auto`: opportunistic offloading (PacketShader, section 7). The members of `auto` are the other engines of
+// this machine; each of its queues hands batches to the member that suits the load. See docs/auto.md.
 #pragma once
 
 #include <map>
@@ -22,22 +22,22 @@ namespace penumbra::opportunistic {
 /// An engine that `auto` can hand batches to.
 struct Member {
   std::string name;
-  bool is_synchronous = false;  ///< EngineInfo::is_synchronous
+  bool is_synchronous = false;  ///< EngineInfo::is_synchronous.
   std::unique_ptr<Engine> engine;
 };
 
-/// A shader as each member has it. A batch names this one; a member is given its own.
+/// A shader with the variant of each member. Batches name this shader; a member receives its own.
 struct SharedShader : Shader {
-  std::vector<const Shader*> of_members;  ///< null: that one has no such shader
+  std::vector<const Shader*> of_members;  ///< Null if the member lacks the shader.
 };
 
-/// Which members a shader's batches on one table go to.
+/// Members that serve a shader's batches on one table.
 struct Route {
   const SharedShader* shader = nullptr;
   const Table* table = nullptr;
   Taken taken;
-  std::vector<MemberCosts> costs;  ///< as far as they are known
-  unsigned size_class = 0;         ///< of the table, when these were measured
+  std::vector<MemberCosts> costs;  ///< Costs that are known.
+  unsigned size_class = 0;         ///< Table::size_class() at the time of measuring.
   bool is_loaded = false;
 };
 
@@ -45,7 +45,8 @@ class AutoQueue;
 
 class AutoEngine final : public Engine {
  public:
-  /// Members stand best first. `max_delay` in nanoseconds, see take_best(); `now` is the clock of all that it measures.
+  /// `members` is ordered best first. `max_delay` is in nanoseconds, see take_best(). `now` is the clock of all
+  /// measurements.
   AutoEngine(std::vector<Member> members, std::uint64_t max_delay, Now now);
   ~AutoEngine() override;
 
@@ -56,30 +57,31 @@ class AutoEngine final : public Engine {
   std::unique_ptr<EngineQueue> open_queue_for(unsigned core) override { return open(core); }
   std::vector<std::string> notes() const override;
   std::vector<EngineCalibration> calibrations() const override;
-  /// Chooses for what is expected, and closes its queues into members that are not chosen for any of it.
+  /// Chooses members for the announced pairs of shader and table, and closes queues into members that no pair uses.
   void load_calibrations(std::vector<EngineCalibration> calibrations) override;
-  /// The accelerators, and for how many workers it was measured.
+  /// Returns the accelerators and the number of workers under which costs were measured.
   std::string calibration_key() const override;
   std::vector<std::pair<std::string, Engine*>> members() const override;
 
-  // Its queues.
+  // The following functions are for queues of this engine.
 
   const std::vector<Member>& all() const noexcept { return members_; }
-  /// Writes into `ways`, which has room for all members, where batches go: first under light load, then what is worth a
-  /// trial. Of what was not expected these are the best member that answers at once, and the others.
+  /// Writes the members for batches of `shader` on `table` into `ways`: first the member for light load, then those
+  /// worth a trial. `ways` must have room for all members. For a pair that was not announced, the best synchronous
+  /// member comes first, followed by the others.
   void find_ways(const SharedShader& shader, const Table& table, std::vector<std::size_t>& ways) const noexcept;
-  /// For a queue that has none into the member that is taken: the best member that it has one into, if possible one
-  /// that answers at once.
+  /// Returns the substitute for a chosen member that has no element in `queues`: the best member that has one,
+  /// preferably a synchronous member.
   std::size_t in_its_place(const SharedShader& shader,
                            std::span<const std::unique_ptr<EngineQueue>> queues) const noexcept;
-  /// The shader that a member has as `own`.
+  /// Returns the shader whose variant in `member` is `own`.
   const SharedShader& shader_of(std::size_t member, const Shader& own) const noexcept;
   void remove(const AutoQueue& queue);
 
  private:
   std::unique_ptr<EngineQueue> open(std::optional<unsigned> core);
   bool is_candidate(const SharedShader& shader, std::size_t member) const noexcept;
-  /// As many as there are workers: each has a queue for every stage.
+  /// Returns one queue of each worker; each worker has a queue per stage.
   std::vector<AutoQueue*> one_queue_a_core() const;
   bool has_queue_into(std::size_t member) const;
   std::optional<Costs> measure_member(const Route& route, std::size_t member) const;
@@ -90,11 +92,12 @@ class AutoEngine final : public Engine {
   const std::vector<Member> members_;
   const std::uint64_t max_delay_;
   const Now now_;
-  mutable std::map<std::string, SharedShader> shaders_;  ///< that were asked for: before there are queues
-  std::vector<Route> routes_;                            ///< of what is expected; fixed before the first batch
-  mutable std::mutex mutex_;                             ///< of these, for whoever asks for notes:
+  mutable std::map<std::string, SharedShader>
+      shaders_;                ///< Shaders that find_shader() was asked for. Fixed before queues exist.
+  std::vector<Route> routes_;  ///< Routes of announced pairs. Fixed before the first batch.
+  mutable std::mutex mutex_;   ///< Guards the following fields, which notes() reads on any thread.
   std::vector<AutoQueue*> queues_;
-  std::vector<std::string> words_;  ///< of routes_, and of members without queues
+  std::vector<std::string> words_;  ///< Text for routes_, and for members without queues.
 };
 
 }  // namespace penumbra::opportunistic

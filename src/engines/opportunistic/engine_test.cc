@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `auto` over members that take a known time.
+// Tests `auto` with members that take a known time.
 #include "opportunistic/engine.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ constexpr Timing kSlowCpu{.of_item = 20, .of_batch = 20};
 constexpr Timing kGpu{.is_synchronous = false, .of_item = 1, .of_batch = 50, .latency = 3000, .period = 100};
 constexpr Timing kFarGpu{.is_synchronous = false, .of_item = 1, .of_batch = 60, .latency = 120'000, .period = 250};
 
-/// `auto` over members called cpu, slow, gpu and far, as far as they are wanted.
+/// Makes `auto` with those of the members cpu, slow, gpu and far that the test names.
 class AutoWorld {
  public:
   struct Wanted {
@@ -82,7 +82,7 @@ class AutoWorld {
   std::unique_ptr<EngineQueue> queue;
 };
 
-/// What a worker does with a queue: a few batches in flight, answers in order.
+/// Uses a queue as a worker does: a few batches in flight, answers in order.
 class Traffic {
  public:
   Traffic(AutoWorld& world, EngineQueue& queue) : world_(world), queue_(queue), places_(8) {}
@@ -114,7 +114,7 @@ class Traffic {
     }
     flying_.push_back(&place);
   }
-  /// So many batches of a chunk's size with more behind them, or of a few items every microsecond.
+  /// Submits `batches` batches: press() submits full chunks with a backlog, trickle() a few items every microsecond.
   void press(int batches) {
     for (int i = 0; i < batches; ++i) send(64, true, *world_.shader);
   }
@@ -295,7 +295,7 @@ TEST(Auto, UsesAGpuAlwaysIfThatAnswersSooner) {
   EXPECT_EQ(world.seen[1].batches, 110U);
 }
 
-/// A worker for which the GPU has no queue left, and one for which the other engines have none either.
+/// One worker finds no free queue into the GPU; another finds none into the other engines either.
 TEST(Auto, FallsBackOnTheCpuWhereTheGpuIsTakenForEverything) {
   constexpr Timing kHeavyCpu{.of_item = 5000};
   Timing scarce = kGpu;
@@ -386,7 +386,7 @@ TEST(Auto, TriesAGpuThatCouldNotBeMeasured) {
   EXPECT_GT(world.seen[2].batches, 0U);
 }
 
-/// What was measured is off by up to 30%, and as good as the same for all.
+/// Measurements are off by up to 30%, and about the same for all members.
 TEST(Auto, FindsTheBestOfSeveralGpusWhateverWasMeasured) {
   const auto gpu_of = [](std::uint64_t of_item) {
     return Timing{.is_synchronous = false, .of_item = of_item, .of_batch = 50, .latency = 800, .period = 50};
@@ -432,7 +432,7 @@ TEST(Auto, KeepsTheSizeClassOfTheMeasuring) {
   EXPECT_EQ(world.engine->calibrations().at(0).size_class, then);
 }
 
-/// Without a calibration too, as a program that only asks for a few look-ups has it.
+/// Also runs without a calibration, as a program does that makes only a few look-ups.
 TEST(Auto, KeepsTheOrderWhateverComes) {
   std::mt19937 random(1);
   for (const bool calibrates : {false, true}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `auto` over the engines of this machine, and those of a GPU on a fake device, that fails too.
+// Tests `auto` with the engines of this machine, and with the GPU engines on a fake device that may fail.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ class AutoOnFakeGpus : public testing::TestWithParam<std::string> {
     members.push_back({GetParam(), false, std::move(gpu)});
     engine_ = std::make_unique<AutoEngine>(std::move(members), 0, &steady_ns);
   }
-  /// Enough batches for several changes, whatever the load looks like.
+  /// Runs enough batches for several changes of member under any load.
   void expect_answers(ShaderQueue& queue) const {
     const std::vector<std::uint32_t> in = FakeWorld::numbers(20'000);
     for (const std::uint32_t items : conformance::kBatchSizes) {
@@ -92,7 +92,7 @@ TEST_P(AutoOnFakeGpus, CalibratesAndAnswers) {
   expect_answers(queue);
 }
 
-/// What the CPU did meanwhile is no cost of the GPU's, for a later run least of all.
+/// Work that the CPU did in the GPU's place must not count as the GPU's cost, in particular not in a later run.
 TEST_P(AutoOnFakeGpus, KeepsNoCostsOfAGpuThatHasNoMemory) {
   world_.faults.no_memory = true;
   cuda::ChangingTable table;
@@ -111,7 +111,7 @@ TEST_P(AutoOnFakeGpus, KeepsNoCostsOfAGpuThatHasNoMemory) {
                 Contains("ipv4_dir24_8: scalar under light load, tried under heavy load: " + GetParam()));
     table.check(queue);
   }
-  engine_.reset();  // before the table
+  engine_.reset();  // The engine must not outlive the table.
   EXPECT_EQ(table.wrong_state, 0U);
 }
 
@@ -122,7 +122,7 @@ TEST_P(AutoOnFakeGpus, AnswersOnATableThatChanges) {
     ShaderQueue queue(*engine_, *engine_->find_shader("ipv4_dir24_8"), table.table());
     table.check_during(queue, [&] { table.load_and_change(4, 8); });
   }
-  engine_.reset();  // before the table
+  engine_.reset();  // The engine must not outlive the table.
   EXPECT_EQ(table.wrong_state, 0U);
   EXPECT_GT(table.lookups, 0U);
 }

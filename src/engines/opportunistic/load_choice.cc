@@ -61,7 +61,7 @@ void LoadChoice::end_round(std::uint64_t now) noexcept {
 void LoadChoice::end_home_round(double rate, bool falls_behind, std::uint64_t now) noexcept {
   Way& home = ways_[home_];
   if (falls_behind) {
-    // What interrupts a worker only lowers the rate: the best of the last rounds is nearest to what it can do.
+    // Interruptions of a worker only lower the rate, so the best of the last rounds is the nearest to its capacity.
     home.rate = behind_ == 0 ? rate : std::max(rate, kFade * home.rate);
     ++behind_;
     calm_ = 0;
@@ -76,7 +76,7 @@ void LoadChoice::end_home_round(double rate, bool falls_behind, std::uint64_t no
   use(next);
 }
 
-/// The way that is to have its trial now; home_: none.
+/// Returns the way whose trial is due; home_ if there is none.
 std::size_t LoadChoice::due(std::uint64_t now) const noexcept {
   const Way& home = ways_[home_];
   std::size_t found = home_;
@@ -97,7 +97,7 @@ void LoadChoice::end_trial_round(double rate, bool falls_behind, std::uint64_t n
   } else {
     ++trial_.kept_up;
   }
-  const bool is_needed = behind_ > 0;  // else the worker keeps up at home
+  const bool is_needed = behind_ > 0;  // Otherwise the worker keeps up at home.
   if (trial_.kept_up >= kTrial) return win_trial(now);
   if (trial_.behind < (is_needed ? kTrial : kRounds)) return;
   if (is_needed && trial_.rate > kBetter * ways_[home_].rate) return win_trial(now);
@@ -120,7 +120,7 @@ void LoadChoice::win_trial(std::uint64_t now) noexcept {
   ++trials_;
   const bool only_keeps_up = trial_.kept_up >= kTrial;
   Way& loser = ways_[home_];
-  // Where the load is one that way 0 can carry, nothing is known of the others: they are for when it grows.
+  // If way 0 keeps up, the trial shows nothing about the other ways; they stay available for a growing load.
   if (used_ != 0 || !only_keeps_up) {
     if (now - since_ >= kLongestPause) loser.lost = 0;
     pause(loser, kLook, now);

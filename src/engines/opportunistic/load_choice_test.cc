@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The choice in a world of its own: a worker that takes what has come, 64 items at most, and needs a known time for it.
+// Tests LoadChoice with a simulated worker, which takes up to 64 waiting items and needs a known time for them.
 #include "opportunistic/load_choice.h"
 
 #include <gtest/gtest.h>
@@ -17,31 +17,31 @@ namespace {
 
 constexpr std::uint64_t kMillisecond = 1'000'000, kSecond = 1'000'000'000;
 
-/// What a worker needs, in nanoseconds: of a chunk, and of an item beside the engine.
+/// Worker time in nanoseconds: of a chunk, and of an item outside the engine.
 constexpr double kChunk = 300, kItem = 30;
 constexpr double kMost = 64;
 
-/// Items a nanosecond when each takes the engine so long.
+/// Returns the items per nanosecond of a worker whose engine takes `engine` nanoseconds per item.
 double capacity(double engine) {
   return kMost / (kChunk + kMost * (kItem + engine));
 }
 
 class World {
  public:
-  /// With the engines of ways, way 0 first.
+  /// `engines` has the nanoseconds per item of each way, way 0 first.
   explicit World(const std::vector<double>& engines, std::uint64_t max_delay = 0)
       : engines_(engines), choice_(engines.size(), max_delay) {
     choice_.begin(engines.size());
   }
   World(double light, double heavy, std::uint64_t max_delay = 0) : World({light, heavy}, max_delay) {}
-  /// One in which chunks take up to half as long again, and sometimes another program has the core.
+  /// Returns a world in which chunks take up to half as long again and another program sometimes has the core.
   static World unsteady(double light, double heavy) {
     World world(light, heavy);
     world.is_unsteady_ = true;
     return world;
   }
 
-  /// So many items come a nanosecond, for so long.
+  /// Lets `arrivals` items arrive per nanosecond, for `duration` nanoseconds.
   void run(double arrivals, std::uint64_t duration) {
     constexpr double kRing = 4096;
     const double end = now_ + static_cast<double>(duration);
@@ -62,7 +62,7 @@ class World {
       waiting_ = std::min(waiting_ - items + arrivals * (now_ - before), kRing);
     }
   }
-  /// Of what was done since the last reset.
+  /// Statistics since the last reset().
   double rate() const { return done_ / (now_ - begin_); }
   double heavy_share() const { return done_ > 0 ? heavy_done_ / done_ : 0; }
   int changes() const { return changes_; }
@@ -74,7 +74,7 @@ class World {
   void set(std::size_t way, double engine) { engines_[way] = engine; }
   const LoadChoice& choice() const { return choice_; }
 
-  std::uint64_t delay = 5000;  ///< of a batch under heavy load
+  std::uint64_t delay = 5000;  ///< Delay of a batch under heavy load, ns.
 
  private:
   double disturbance() {
@@ -152,7 +152,7 @@ TEST(LoadChoice, LooksNowAndThenWhatTheCpuDoesByNow) {
   EXPECT_GE(world.heavy_share(), 0.999);
 }
 
-/// In a process that has just begun the CPU's first rounds say little.
+/// The first rounds of the CPU are slow in a process that has just started.
 TEST(LoadChoice, DoesNotHoldTheFirstRoundsAgainstTheCpu) {
   constexpr double kCold = 80, kWarm = 20, kAccelerator = 35;
   for (const double load : {1.5, 0.8}) {

@@ -20,16 +20,16 @@
 namespace penumbra::opportunistic {
 namespace {
 
-constexpr std::uint64_t kDuration = 1'000'000;  ///< ns, of each measurement
+constexpr std::uint64_t kDuration = 1'000'000;  ///< Duration of each measurement, ns.
 constexpr std::uint64_t kSettling =
-    5'000'000;                         ///< ns, in which an engine finds out its best way for batches of a length
-constexpr int kTimes = 3;              ///< of many: the best counts, for another program may have had the core
-constexpr std::size_t kSamples = 255;  ///< of one batch alone, at most; their median counts
-constexpr std::uint64_t kPatience = 1'000'000'000;  ///< ns, until an accelerator answers
-/// So many bytes of inputs that a table's lines do not come again soon.
+    5'000'000;                         ///< Time in which an engine finds its best variant for a batch length, ns.
+constexpr int kTimes = 3;              ///< Repetitions; the best counts, because another program may have had the core.
+constexpr std::size_t kSamples = 255;  ///< Most samples of a single batch; their median counts.
+constexpr std::uint64_t kPatience = 1'000'000'000;  ///< Longest wait for the first answer of an accelerator, ns.
+/// Bytes of input, so many that a table's cache lines are not reused soon.
 constexpr std::size_t kPool = std::size_t{4} << 20;
 
-/// The values that all inputs are cut from.
+/// Returns the random values from which all inputs are taken.
 HugeMemory random_bytes() {
   HugeMemory memory(kPool);
   std::mt19937_64 random(1);
@@ -40,7 +40,7 @@ HugeMemory random_bytes() {
   return memory;
 }
 
-/// One worker's measurements.
+/// Measures on one worker's queue.
 class Worker {
  public:
   Worker(const Shader& shader, const Table& table, EngineQueue& queue, const HugeMemory& pool, std::size_t first,
@@ -60,7 +60,7 @@ class Worker {
     }
   }
 
-  /// Until the engine answers by itself. Whether it does.
+  /// Runs batches until the accelerator answers itself. Returns false if it does not within kPatience.
   bool wait_for_accelerator() {
     const std::uint64_t begin = now_();
     do {
@@ -69,10 +69,10 @@ class Worker {
     } while (answered_at_once_ && now_() - begin < kPatience);
     return !answered_at_once_;
   }
-  /// Whether any batch since was the core's own work.
+  /// True if the worker's core computed any batch since wait_for_accelerator().
   bool answered_at_once() const { return answered_at_once_; }
 
-  /// Whole chunks, as many in flight as go: busy and period.
+  /// Measures `busy` and `period` with as many full chunks in flight as the queue takes.
   void measure_many(Costs& costs) {
     for (int i = 0; i < kTimes; ++i) {
       const auto [busy, period] = cost_of_many();
@@ -82,7 +82,7 @@ class Worker {
     }
   }
 
-  /// Runs batches of that length unmeasured, for an engine that tries several ways first.
+  /// Runs batches of `items` items unmeasured, for an engine that tries several variants first.
   void settle(std::uint32_t items) {
     const std::uint64_t begin = now_();
     do {
@@ -90,7 +90,7 @@ class Worker {
     } while (now_() - begin < kSettling);
   }
 
-  /// From submit to the answer.
+  /// Returns the median nanoseconds from submit to answer.
   double measure_alone(std::uint32_t items) {
     std::vector<std::uint64_t> samples;
     const std::uint64_t begin = now_();
@@ -143,7 +143,7 @@ class Worker {
     return {of_each(busy), of_each(now_() - begin)};
   }
 
-  /// With inputs that it did not have just before.
+  /// Prepares a batch with inputs that differ from the last batch's.
   Batch& prepared(Batch& batch, std::uint32_t items) {
     batch.items = items;
     for (std::size_t i = 0; i < shader_.input_bytes.size(); ++i) {
@@ -165,7 +165,7 @@ class Worker {
   bool answered_at_once_ = false;
 };
 
-/// In vain where this process may not use the core: its worker then says so.
+/// Pins the calling thread. Does nothing if the process may not use the core; the worker reports that.
 void run_on(unsigned core) {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -192,7 +192,7 @@ std::optional<Costs> measure(const Shader& shader, const Table& table, std::span
       worker.settle(kFew);
       worker.settle(kChunk);
     }
-    worker.measure_many(costs);  // the engine may have to find out something first
+    worker.measure_many(costs);  // This run is discarded: the engine may have to calibrate first.
     together.arrive_and_wait();
     worker.measure_many(costs);
     together.arrive_and_wait();

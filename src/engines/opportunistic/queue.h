@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker's way through `auto`: into one member's queue at a time. Batches come back in order because another member's
-// turn comes only when nothing is in flight in the one before: until then submit() says `full`. From the CPU to an
-// accelerator that is never the case, since the CPU answers at once; away from an accelerator it is one of its answers'
-// time.
+// A worker's queue of the engine `auto`: batches go into one member's queue at a time. The queue changes members only
+// when the present one has no batch in flight, so that batches come back in order. Until then submit() returns `full`.
+// A change from the CPU to an accelerator never waits, since the CPU answers synchronously. A change away from an
+// accelerator waits for its answers.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ namespace penumbra::opportunistic {
 
 class AutoQueue final : public EngineQueue {
  public:
-  /// `queues` of the members in their order; null: that member had none to give. Those of members that answer at once
-  /// are there.
+  /// `queues` has the members' queues in member order; null if the member had none to give. Synchronous members always
+  /// have a queue.
   AutoQueue(AutoEngine& engine, std::vector<std::unique_ptr<EngineQueue>> queues, std::optional<unsigned> core,
             std::uint64_t max_delay, Now now);
   ~AutoQueue() override;
@@ -33,13 +33,13 @@ class AutoQueue final : public EngineQueue {
   bool fetches_ahead() const noexcept override { return in_use().fetches_ahead(); }
   void share(std::shared_ptr<const HugeMemory> memory) override;
 
-  // Before the first batch.
+  // Call these functions before the first batch.
 
   EngineQueue* queue_into(std::size_t member) const noexcept { return queues_[member].get(); }
   void close(std::size_t member) { queues_[member].reset(); }
 
   const std::optional<unsigned>& core() const noexcept { return core_; }
-  /// Which member it uses and what it has seen; empty before the first batch. Any thread.
+  /// Returns the member in use and the statistics; empty before the first batch. May be called on any thread.
   std::string note() const;
 
  private:
@@ -54,20 +54,20 @@ class AutoQueue final : public EngineQueue {
   const Now now_;
   LoadChoice choice_;
 
-  const SharedShader* shader_ = nullptr;  ///< of the batches that come
+  const SharedShader* shader_ = nullptr;  ///< Shader of the present batches.
   const Table* table_ = nullptr;
-  std::vector<std::size_t> ways_, found_;  ///< members for them; room for what they become
-  std::size_t current_;                    ///< the member that has what is in flight
+  std::vector<std::size_t> ways_, found_;  ///< Members for the present batches, and buffer for their update.
+  std::size_t current_;                    ///< Member that has the batches in flight.
   std::uint32_t in_flight_ = 0;
-  const Batch* watched_ = nullptr;  ///< one of these, for how long it takes
+  const Batch* watched_ = nullptr;  ///< A batch in flight whose delay is measured.
   std::uint64_t watched_since_ = 0;
 
-  // For note().
+  // Published for note().
   std::atomic<const SharedShader*> seen_shader_{nullptr};
   std::atomic<std::size_t> used_;
   std::atomic<bool> is_heavy_{false}, has_begun_{false};
   std::atomic<std::uint64_t> changes_{0}, trials_{0};
-  std::vector<std::atomic<double>> rates_;  ///< of each member; 0: not known
+  std::vector<std::atomic<double>> rates_;  ///< Rate of each member; 0 if not known.
 };
 
 }  // namespace penumbra::opportunistic

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: members of `auto` that take a known time, by a clock that only they move on.
+// Members of `auto` for tests that take a known time, on a clock that only they advance.
 #pragma once
 
 #include <atomic>
@@ -24,27 +24,27 @@ inline std::uint64_t test_now() noexcept {
   return test_clock.load();
 }
 
-/// The shader of the timed members: each item XORed with the view.
+/// Returns the shader of the timed members: each item XOR the view.
 inline Shader xor_shader(const std::string& name) {
   return {.name = name, .view_bytes = sizeof(std::uint32_t), .input_bytes = {4}, .output_bytes = {4}};
 }
 
-/// Nanoseconds.
+/// Times in nanoseconds.
 struct Timing {
   bool is_synchronous = true;
-  std::uint64_t of_item = 0;   ///< of the worker, in submit
-  std::uint64_t of_batch = 0;  ///< likewise
-  std::uint64_t latency = 0;   ///< until the answer, if it is not given at once
-  std::uint64_t period = 0;    ///< between answers
-  std::size_t depth = 16;      ///< batches in flight
-  unsigned queues = 1000;      ///< that it has
-  unsigned by_core = 0;        ///< batches that the worker's core does first: its accelerator is not ready
+  std::uint64_t of_item = 0;   ///< Worker time per item, in submit().
+  std::uint64_t of_batch = 0;  ///< Worker time per batch, in submit().
+  std::uint64_t latency = 0;   ///< Until the answer, if it is not synchronous.
+  std::uint64_t period = 0;    ///< Between answers.
+  std::size_t depth = 16;      ///< Batches in flight.
+  unsigned queues = 1000;      ///< Queues that the member has.
+  unsigned by_core = 0;        ///< First batches that the worker's core runs, while the accelerator is not ready.
 };
 
-/// What became of a member.
+/// Records the use of a member.
 struct Seen {
   std::atomic<std::uint64_t> batches = 0;
-  unsigned queues = 0;  ///< open now
+  unsigned queues = 0;  ///< Open at present.
   std::vector<std::string> told;
 };
 
@@ -83,7 +83,7 @@ class TimedQueue final : public EngineQueue {
 
  private:
   void answer(const Batch& batch) const {
-    // As real engines do: a shader is known by its address.
+    // As real engines do, checks that a shader is known by its address.
     if (batch.shader < shaders_.data() || batch.shader >= shaders_.data() + shaders_.size()) std::abort();
     const auto view = *static_cast<const std::uint32_t*>(batch.table->view());
     const auto* in = static_cast<const std::uint32_t*>(batch.inputs[0]);

@@ -9,7 +9,7 @@
 namespace penumbra::scalar {
 namespace {
 
-/// Filled before main() begins, so made when it is first asked for.
+/// Constructed on first use, because registrations before main() fill it.
 Variants<Loops>& variants() {
   static Variants<Loops> all;
   return all;
@@ -34,7 +34,7 @@ class ScalarEngine final : public Engine {
  public:
   explicit ScalarEngine(bool vectors) : vectors_(vectors) {}
   const Shader* find_shader(const std::string& name) const override { return variants().find(name); }
-  void use_table(Table& /*table*/) override {}  // host memory is where it runs
+  void use_table(Table& /*table*/) override {}  // The engine needs no copy: it reads the table in host memory.
   std::unique_ptr<EngineQueue> open_queue() override { return std::make_unique<ScalarQueue>(vectors_); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An access list: packets that it denies are dropped, others go on to the functions behind. See docs/functions/acl.md.
+// An access list drops the packets that it denies. Later functions handle all other packets. See docs/functions/acl.md.
 #include <fmt/format.h>
 #include <rte_mbuf.h>
 
@@ -29,7 +29,7 @@ namespace {
 
 enum : std::uint16_t { kDenied, kDeniedByDefault, kMalformed, kUnparsable, kFragment };
 
-/// Of a chunk.
+/// Holds the columns of one chunk.
 struct Columns {
   std::array<rules_key, Chunk::kCapacity> wide;
   std::array<rules_narrow_key, Chunk::kCapacity> narrow;
@@ -128,7 +128,8 @@ class Acl final : public Function {
     }
     return lines;
   }
-  /// Puts the list of `next` in force here. No packets go through `next`, so its own list need not be.
+  /// Activates the list of `next` in this function. The list of `next` does not need to become active, because no
+  /// packets go through `next`.
   void exchange(Function& next) override {
     auto& other = dynamic_cast<Acl&>(next);
     other.parsing_ = parsing_.exchange(other.parsing_);
@@ -196,7 +197,8 @@ class Acl final : public Function {
   }
 
  private:
-  /// The number of the entry that decided on the packet; none if the list did not look at it.
+  /// Returns the number of the entry that decided on the packet. Returns std::nullopt if the list did not check the
+  /// packet.
   static std::optional<std::uint32_t> number_of(const Chunk& chunk, std::uint16_t packet) {
     const auto* const items = chunk.packet_of_item.data();
     const auto* const item = std::find(items, items + chunk.batch.items, packet);
@@ -207,7 +209,7 @@ class Acl final : public Function {
     return family_ == Family::both || is_ipv6(flow) == (family_ == Family::ipv6);
   }
 
-  /// The entries without the default, which is the last one.
+  /// Returns the entries without the default, which is the last one.
   std::vector<Entry> own_entries() const { return {list_.entries().begin(), list_.entries().end() - 1}; }
 
   void put_in_force(std::vector<Entry> entries) {
@@ -221,8 +223,8 @@ class Acl final : public Function {
   const rule_list::Structure structure_;
   const std::vector<std::string> warnings_;
   rule_list::List<Entry> list_;
-  std::vector<Entry> saved_;                         ///< as the configuration has them
-  HugeArray<std::uint8_t> permits_{kMostRules + 1};  ///< by number
+  std::vector<Entry> saved_;                         ///< as in the saved configuration
+  HugeArray<std::uint8_t> permits_{kMostRules + 1};  ///< by entry number
   std::atomic<std::size_t> entries_{0};
 };
 

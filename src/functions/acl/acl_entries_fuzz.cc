@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any text is read as an access list or refused with its place; the words that are kept of an entry say the same again,
-// and a list that takes another one's place is that list.
+// Checks that each text is either read as an access list or refused with a place. The stored words of an entry must
+// parse to the same entry. compare() must find a valid common subsequence of a list and its reverse.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The function as a pipeline uses it.
+// Tests the function in the way in which a pipeline uses it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::uint16_t kWhole = 0, kFirstFragment = 0x2000, kLaterFragment = 0x0010;
 
-/// UDP from 10.0.0.1 to 10.0.0.2.
+/// Returns a UDP packet from 10.0.0.1 to 10.0.0.2.
 Bytes ipv4_frame(std::uint16_t destination_port, std::uint16_t fragment = kWhole) {
   return {2,
           0,
@@ -72,7 +72,7 @@ Bytes ipv4_frame(std::uint16_t destination_port, std::uint16_t fragment = kWhole
           0,
           0};
 }
-/// UDP from 2001:db8::1 to 2001:db8::2.
+/// Returns a UDP packet from 2001:db8::1 to 2001:db8::2.
 Bytes ipv6_frame(std::uint16_t destination_port) {
   Bytes frame{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xDD, 0x60, 0, 0, 0, 0, 8, 17, 64};
   for (const std::uint8_t host : {1, 2}) {
@@ -99,7 +99,7 @@ class AclTest : public testing::Test {
     const auto next = make(entries);
     function_->exchange(*next);
   }
-  /// The name of the reason why the frame is dropped, or "".
+  /// Returns the name of the reason why the frame is dropped, or "" if it passes.
   std::string fate(const Bytes& frame) {
     std::vector<Packet> packets;
     packets.emplace_back(frame);
@@ -173,7 +173,7 @@ TEST_F(AclTest, TheFirstFragmentHasPorts) {
   EXPECT_EQ(fate(ipv4_frame(53, kLaterFragment)), "") << "what stands there is no port";
 }
 
-/// UDP to port 53 behind so many extension headers.
+/// Returns a UDP packet to port 53 with `headers` extension headers.
 Bytes ipv6_frame_behind(int headers) {
   Bytes frame = ipv6_frame(53);
   for (int header = 0; header < headers; ++header) {
@@ -192,7 +192,7 @@ TEST_F(AclTest, NothingThatItCannotReadPasses) {
   }
   EXPECT_EQ(trace_, "not decided on");
   Bytes tiny = ipv4_frame(54, kFirstFragment);
-  tiny[17] = 27;  // a byte is missing of UDP's header
+  tiny[17] = 27;  // the UDP header is one byte short
   EXPECT_EQ(fate(tiny), "unparsable");
   Bytes overwriting = ipv4_frame(54, 1);
   overwriting[23] = 6;

@@ -39,7 +39,7 @@ class Editor {
     insert(next_++, std::move(entry));
   }
 
-  /// Places are those of the list before the command.
+  /// Places refer to the list before the command.
   void remove(Line& line) {
     const std::string_view first = line.peek();
     std::size_t at = 0;
@@ -89,7 +89,7 @@ class Editor {
     ++edited_.counts.added;
   }
 
-  /// `at N`, if the line begins so.
+  /// Takes `at N` if the line begins with it.
   static std::optional<std::size_t> take_place(Line& line, std::size_t most) {
     if (line.peek() != "at") return std::nullopt;
     line.take();
@@ -110,8 +110,8 @@ class Editor {
   Family family_;
   rule_list::Edited<Entry> edited_;
   std::vector<bool> removed_;
-  std::unordered_map<std::uint64_t, std::size_t> known_;  ///< how many entries there are, by the hash of their match
-  std::size_t next_ = 0;                                  ///< where an entry without a place comes
+  std::unordered_map<std::uint64_t, std::size_t> known_;  ///< number of entries by the hash of their match
+  std::size_t next_ = 0;                                  ///< index at which the next entry without a place is inserted
 };
 
 }  // namespace

@@ -10,11 +10,11 @@
 
 namespace penumbra::acl {
 
-/// What the function registers.
+/// Returns the commands that the function registers.
 std::vector<FunctionCommand> commands();
 
-/// Carries out a command on a list without its default. An entry is a file's line, with its place in front ("at 3") if
-/// that matters; a place alone names an entry that is to be removed. Throws InputError at a line that is wrong.
+/// Applies a command to `list`, which must not contain the default. Each line has an entry in the format of the file,
+/// optionally after its place ("at 3"). A place alone names an entry to remove. Throws InputError for an invalid line.
 rule_list::Edited<Entry> edit(const std::vector<Entry>& list, std::string_view action, const CommandEntries& entries,
                               Family family);
 

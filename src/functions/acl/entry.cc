@@ -35,7 +35,7 @@ constexpr std::array<ProtocolWord, 11> kProtocols{{{"icmp", ip_protocol::kIcmp},
                                                    {"sctp", ip_protocol::kSctp, true},
                                                    {"udplite", ip_protocol::kUdpLite, true}}};
 
-/// Names as nftables has them, but for `ah`.
+/// The names are those of nftables, except `ah`.
 struct ExtensionWord {
   std::string_view word;
   std::uint8_t bit;
@@ -46,7 +46,7 @@ constexpr std::array<ExtensionWord, 5> kExtensions{{{"hbh", ipv6_extension::kHop
                                                     {"dst", ipv6_extension::kDestinationBit},
                                                     {"ah", ipv6_extension::kAuthenticationBit}}};
 
-/// Which fragments an entry is for: what stands in kAnyFragmentBit and kLaterFragmentBit.
+/// Lists the values of kAnyFragmentBit and kLaterFragmentBit for each word of `fragment`.
 struct FragmentWord {
   std::string_view word;
   std::uint64_t mask, value;
@@ -64,7 +64,7 @@ std::vector<std::string> words_of_all(const Words& all) {
   return words;
 }
 
-/// One line's entry, word by word.
+/// Reads the entry of one line, word by word.
 class EntryReader {
  public:
   EntryReader(Line& line, Family family) : line_(line), family_(family) {}
@@ -105,7 +105,7 @@ class EntryReader {
     text += word;
   }
 
-  /// What stands behind a word.
+  /// Returns a description of the value that must follow `word`.
   std::string_view value_of(std::string_view word) const {
     if (word == "src" || word == "dst") return "a prefix";
     if (word == "proto") return "a protocol";
@@ -147,7 +147,7 @@ class EntryReader {
     }
     if (is_ipv6_.value_or(ipv6) != ipv6) {
       throw line_.error(word,
-                        fmt::format("{} is of {}, what stands before it is not", quote(word), ipv6 ? "IPv6" : "IPv4"));
+                        fmt::format("{} is of {}, the words before it are not", quote(word), ipv6 ? "IPv6" : "IPv4"));
     }
     is_ipv6_ = ipv6;
   }
@@ -210,7 +210,7 @@ class EntryReader {
     set_last(bit, bit);
   }
 
-  /// What has no ports and no ICMP type is not to be taken for what has 0 there.
+  /// Excludes later fragments, which have no ports and no ICMP type. The key of a later fragment has 0 in both fields.
   void leave_out_later_fragments(std::string_view word) {
     if (!later_word_.empty()) {
       throw line_.error(later_word_, fmt::format("only the first fragment has what {} names: no packet matches this "
@@ -220,20 +220,21 @@ class EntryReader {
     set_last(kLaterFragmentBit, 0);
   }
 
-  /// Of IPv6 an entry's protocol is that behind the extension headers, so it is none of theirs.
+  /// Throws if an entry for IPv6 names an extension header as protocol. The protocol of an IPv6 packet is the one that
+  /// follows the extension headers.
   void require_final_protocol() const {
     if (!protocol_ || !ipv6_extension::contains(*protocol_)) return;
     if (is_ipv6_ == false || family_ == Family::ipv4) return;
     const std::uint8_t bit = ipv6_extension::bit_of(*protocol_);
     const auto* const known = std::ranges::find(kExtensions, bit, &ExtensionWord::bit);
     std::string mend = known == kExtensions.end()
-                           ? std::string("name the protocol behind it")
+                           ? std::string("name the protocol after it")
                            : fmt::format("write 'exthdr {}' for IPv6 packets with such a header", known->word);
     if (*protocol_ == ipv6_extension::kFragment) mend += ", 'fragment any' for fragments";
     if (!is_ipv6_ && family_ == Family::both) mend += ", and 'ipv4' before it if it is for IPv4 only";
     throw line_.error(protocol_word_,
                       fmt::format("no IPv6 packet matches 'proto {}': that is an extension header, and a packet's "
-                                  "protocol is the one behind those; {}",
+                                  "protocol is the one after those; {}",
                                   protocol_word_, mend));
   }
 
@@ -278,7 +279,7 @@ class EntryReader {
   RuleMatch match_;
   std::optional<bool> is_ipv6_;
   std::optional<std::uint8_t> protocol_;
-  std::string_view protocol_word_, later_word_;  ///< empty: not in the entry
+  std::string_view protocol_word_, later_word_;  ///< empty if the entry does not have the word
   std::vector<std::string_view> seen_;
   std::vector<std::pair<std::string_view, Needs>> needs_;
 };

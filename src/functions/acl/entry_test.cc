@@ -49,7 +49,7 @@ RuleWords words(const Flow& flow, Family family, const FilterPart& part = {}) {
   return key;
 }
 
-/// Whether the only entry of the text matches, in lists of every family that it can be in.
+/// True if the only entry of the text matches, in lists of every family that may contain it.
 bool hits(const std::string& text, const Flow& flow, const FilterPart& part = {}) {
   bool hit = false;
   for (const Family family : {Family::both, flow.is_ipv6 ? Family::ipv6 : Family::ipv4}) {
@@ -95,7 +95,7 @@ TEST(AclEntry, KeepsTheFamiliesApartInAListOfBoth) {
   const auto matches_flow = [&](const char* text, const Flow& flow) {
     return matches(parse_entries(text, "list", both).at(0).match, fields_of(both), words(flow, both));
   };
-  // ::a00:1 is 10.0.0.1, as far as its words go.
+  // The words of ::a00:1 equal those of 10.0.0.1.
   const Flow disguised = ipv6_flow("::a00:1", "::a00:2", ip_protocol::kTcp, 1, 2);
   EXPECT_FALSE(matches_flow("permit src 10.0.0.0/8", disguised));
   EXPECT_FALSE(matches_flow("permit ipv4", disguised));
@@ -124,7 +124,7 @@ TEST(AclEntry, NamesFragments) {
   expect("deny proto udp fragment later", false, false, true);
   expect("deny fragment none", true, false, false);
   expect("deny", true, true, true);
-  // A later fragment has no ports: those are not 0.
+  // A later fragment has no ports; its ports do not count as 0.
   expect("deny proto udp dport 0-1023", true, true, false);
   expect("deny proto udp sport 0 fragment first", false, true, false);
   const Flow reply = ipv6_flow("2001:db8::1", "2001:db8::2", ip_protocol::kIcmpv6, 0, 0);
@@ -196,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(
                     std::tuple("deny proto udp dport 53 fragment later", "list:1:34: "),
                     std::tuple("deny proto icmp icmp-type 8 fragment later", "list:1:38: ")));
 
-/// Entries that no packet can match, and what to write.
+/// No packet can match these entries. The message must give advice.
 INSTANTIATE_TEST_SUITE_P(
     WithoutPackets, BadEntry,
     testing::Values(std::tuple("permit\ndeny ipv6 proto 44", "list:2:17: no IPv6 packet matches 'proto 44'"),
@@ -207,7 +207,7 @@ INSTANTIATE_TEST_SUITE_P(
                     std::tuple("deny ipv6 proto 0", "'exthdr hbh'"), std::tuple("deny ipv6 proto 43", "'exthdr rt'"),
                     std::tuple("deny ipv6 proto 51", "'exthdr ah'"), std::tuple("deny ipv6 proto ah", "'exthdr ah'"),
                     std::tuple("deny ipv6 proto 60", "'exthdr dst'"),
-                    std::tuple("deny ipv6 proto 140", "name the protocol behind it"),
+                    std::tuple("deny ipv6 proto 140", "name the protocol after it"),
                     std::tuple("deny ipv6 proto icmp icmp-type 8", "of IPv6 only 'proto icmpv6'"),
                     std::tuple("deny ipv4 proto icmpv6 icmp-type 8", "of IPv4 only 'proto icmp'")));
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kMost = 300'000;
 
-/// How often the kernel has to give a page while a worker counts for some numbers.
+/// Returns the number of page faults while a worker counts for some numbers.
 long faults_while_counting(HitCounters& hits, std::size_t worker, std::uint32_t last) {
   rusage before{}, after{};
   getrusage(RUSAGE_THREAD, &before);

@@ -21,7 +21,7 @@ using rule_list::Changes;
 using rule_list::compare;
 using List = rule_list::List<Entry>;
 
-/// Of some twenty different entries, so that many are alike.
+/// Returns entries from a set of about twenty, so that many are equal.
 std::vector<Entry> random_entries(Random& random, std::size_t count) {
   std::string text;
   for (std::size_t i = 0; i < count; ++i) {
@@ -48,11 +48,11 @@ TEST(AclCompare, FindsWhatGoesOn) {
   EXPECT_EQ(compare<Entry>({}, after).added, 5U);
 }
 
-/// Of one of the others it is the longest sequence that both have, as a slower way finds it too.
+/// The kept entries are a longest common subsequence. A slower algorithm computes its length for comparison.
 TEST(AclCompare, KeepsAsManyAsItCan) {
   Random random(1);
   for (int round = 0; round < 200; ++round) {
-    // All different, so that there is one way only to say which is which.
+    // All entries differ, so that each entry has one counterpart only.
     std::vector<Entry> before;
     before.reserve(20);
     for (std::uint32_t i = 0; i < 20; ++i) {
@@ -76,8 +76,7 @@ TEST(AclCompare, KeepsAsManyAsItCan) {
 
 class AclList : public testing::TestWithParam<std::string> {};
 
-/// Lists take each other's place; after each change every answer is the first entry that matches, under the number that
-/// it had if it was there before.
+/// Lists replace each other. After each change the result is the first matching entry. Kept entries keep their numbers.
 TEST_P(AclList, DecidesAsTheListInForceSays) {
   NoReaders no_readers;
   List list(fields_of(Family::both), GetParam(), 1, no_readers);
@@ -118,7 +117,7 @@ TEST_P(AclList, DecidesAsTheListInForceSays) {
   }
 }
 
-/// Every new entry comes between the same two, until there is no room between their ranks.
+/// Inserts every new entry between the same two entries, until no rank is free between them.
 TEST_P(AclList, FindsRoomForEntriesAtOnePlace) {
   NoReaders no_readers;
   List list(fields_of(Family::both), GetParam(), 1, no_readers);

@@ -12,15 +12,17 @@
 
 namespace penumbra::acl {
 
-/// What is dropped before any entry is asked. No value lets a packet pass that cannot be read.
+/// Selects the packets to drop before any entry is checked. Packets that cannot be parsed are dropped with every
+/// setting.
 struct Parsing {
   bool drops_fragments = false;
-  std::uint8_t extension_headers = Ipv6Chain::kMostHeaders;  ///< more of them are unparsable
+  std::uint8_t extension_headers =
+      Ipv6Chain::kMostHeaders;  ///< maximum number of headers; packets with more are dropped as unparsable
 
   bool operator==(const Parsing&) const = default;
 };
 
-/// The configuration of a list.
+/// Holds the configuration of a list.
 struct Settings {
   Family family = Family::both;
   Parsing parsing;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Echo (G-Opt, NSDI 2015, section 4): sends each frame out of port X mod P, where X is a 32-bit integer of its payload
-// and P the number of ports. It does nothing else to the frame than to exchange the MAC addresses, and so measures what
-// everything but the function costs.
+// Sends each frame out of port `X mod P` (Echo in G-Opt, NSDI 2015, section 4). X is a 32-bit integer of the payload,
+// and P is the number of ports. The function only exchanges the MAC addresses of the frame, so that a benchmark
+// measures the cost of everything else.
 #include <rte_byteorder.h>
 #include <rte_ether.h>
 #include <rte_mbuf.h>
@@ -19,7 +19,7 @@ namespace {
 
 enum : std::uint16_t { kTruncated };
 
-/// Where the integer stands unless `offset:` says otherwise: behind the Ethernet, IPv4 and UDP headers.
+/// The default offset of the integer follows the Ethernet, IPv4 and UDP headers.
 constexpr std::uint64_t kDefaultOffset = 14 + 20 + 8;
 constexpr std::uint64_t kMostOffset = 9000;
 
@@ -99,7 +99,7 @@ class Echo final : public Function {
 
  private:
   std::uint32_t offset_;
-  std::size_t least_bytes_;  ///< of a frame that holds the integer and the addresses that are exchanged
+  std::size_t least_bytes_;  ///< minimum size of a frame, bytes: both MAC addresses and the integer
   echo_view view_;
   Table table_;
 };

@@ -13,7 +13,7 @@
 namespace penumbra {
 namespace {
 
-/// A packet without a pool: what a function reads and writes of an mbuf, and nothing else.
+/// Represents a packet without a pool. The constructor sets only the fields of an mbuf that a function accesses.
 struct Packet {
   explicit Packet(std::vector<std::uint8_t> frame) : bytes(std::move(frame)) {
     mbuf.buf_addr = bytes.data();
@@ -79,7 +79,7 @@ TEST_F(EchoTest, DropsWhatEndsBeforeTheInteger) {
   EXPECT_EQ(verdicts[1].kind, Verdict::Kind::drop);
 }
 
-/// Bytes past a frame's end are another packet's: they must neither be read nor moved.
+/// Bytes after the end of a frame belong to another packet. The function must neither read nor move such bytes.
 TEST_F(EchoTest, TouchesNothingPastAShortFrame) {
   create("offset: 0", 2);
   for (const std::uint16_t bytes : {4, 11, 13}) {

@@ -9,11 +9,11 @@ namespace penumbra::flows {
 namespace {
 
 constexpr milliseconds kTurn(50);
-/// How long an account stays open for what comes after a FIN or RST.
+/// An account stays open for this time after a FIN or RST, because packets may be late.
 constexpr milliseconds kAfterTheEnd(2000);
 constexpr std::size_t kWaitingPackets = 65'535;
-/// How many accounts are looked at in one turn, and with each group of packets that the thread is told of. So accounts
-/// are closed as fast as others are opened, and many that end at once do not keep packets waiting.
+/// Limits the accounts that are checked in one turn and with each group of reports. Accounts are then closed as fast as
+/// others are opened. Many accounts that end together do not delay reports.
 constexpr std::size_t kLooksPerTurn = 32'768, kLooksPerGroup = 1'024;
 
 std::uint64_t secret_seed() {
@@ -26,7 +26,8 @@ std::uint64_t wall_clock_ms() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<milliseconds>(now).count());
 }
 
-/// From one reading of the clock, which wraps, to a later one. Of two workers one may have read it a little earlier.
+/// Returns the time between two readings of a clock that wraps. A reading of another worker may be slightly earlier, so
+/// the result is at least 0.
 milliseconds between(std::uint32_t earlier, std::uint32_t later) {
   return milliseconds(std::max(std::int32_t{0}, static_cast<std::int32_t>(later - earlier)));
 }
@@ -40,7 +41,7 @@ Accounts::Accounts(const Settings& settings, GracePeriods& grace_periods, Clock 
       deadlines_(settings.max_flows, clock_()) {}
 
 Accounts::~Accounts() {
-  learner_.reset();  // what was told has been taken
+  learner_.reset();  // processes all pending reports
   table_.for_each(0, table_.end(), [this](std::uint32_t number) {
     table_.remove(number, static_cast<std::uint8_t>(EndReason::forced));
   });
@@ -61,7 +62,7 @@ void Accounts::tell(const UnknownPacket& packet, std::size_t worker) noexcept {
   }
 }
 
-/// If there is no room for it, the account is closed by its other times.
+/// If the ring is full, the account is closed by its other timeouts.
 void Accounts::tell_end(std::uint32_t record) noexcept {
   UnknownPacket ended;
   ended.ended = record;
@@ -108,7 +109,7 @@ void Accounts::open_or_count(const UnknownPacket& unknown, milliseconds now) {
       break;
   }
   flow_record& record = table_.record(number);
-  // Of two workers the later one's packet may have been told first.
+  // The report of the later packet may arrive first if two workers see packets of one flow.
   if (static_cast<std::int32_t>(unknown.packet.time - record.first) < 0) record.first = unknown.packet.time;
   const bool ends = count(record, unknown.packet);
   if (ends || what == FlowTable::Inserted::fresh) set_deadline(number, now);
@@ -116,12 +117,12 @@ void Accounts::open_or_count(const UnknownPacket& unknown, milliseconds now) {
 
 void Accounts::take_turn(milliseconds now) {
   close_what_ended(now, kLooksPerTurn);
-  table_.commit();  // the grace period that begins now is for readers of any mirror too
+  table_.commit();  // the grace period that starts now must cover readers of all mirrors
   table_.reclaim([this](flow_record& record, std::uint8_t why) { close(record, EndReason{why}); });
   if (exporter_ != nullptr) exporter_->flush();
 }
 
-/// Why the account is to be closed; nothing if it stays open.
+/// Returns the reason to close the account, or std::nullopt if it stays open.
 std::optional<EndReason> Accounts::end_of(const FlowCounts& counts, std::uint32_t now) const {
   const milliseconds idle = between(counts.last, now);
   if (idle >= settings_.idle_timeout) return EndReason::idle;
@@ -130,7 +131,7 @@ std::optional<EndReason> Accounts::end_of(const FlowCounts& counts, std::uint32_
   return std::nullopt;
 }
 
-/// When its account is to be looked at: when it would be closed if no packet came until then.
+/// Sets the deadline of an account to the time at which it closes if no packet arrives.
 void Accounts::set_deadline(std::uint32_t record, milliseconds now) {
   const FlowCounts counts = counts_of(table_.record(record));
   const auto now_as_recorded = static_cast<std::uint32_t>(now.count());
@@ -141,8 +142,8 @@ void Accounts::set_deadline(std::uint32_t record, milliseconds now) {
   deadlines_.put(record, now + left);
 }
 
-/// Looks at the accounts whose deadlines are reached, `budget` at the most. A record may serve another flow by now, or
-/// none: what it says decides.
+/// Checks accounts whose deadlines are reached, at most `budget`. A record may belong to another flow or to none by
+/// now, so the state of the record decides.
 void Accounts::close_what_ended(milliseconds now, std::size_t budget) {
   const auto now_as_recorded = static_cast<std::uint32_t>(now.count());
   deadlines_.take_due(now, budget, [&](std::uint32_t number) {
@@ -155,7 +156,7 @@ void Accounts::close_what_ended(milliseconds now, std::size_t budget) {
   });
 }
 
-/// Nobody counts into the record any more.
+/// No worker may count into the record any more.
 void Accounts::close(flow_record& record, EndReason reason) {
   auto& closed = reason == EndReason::idle     ? closed_.idle
                  : reason == EndReason::active ? closed_.active

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The account of all flows: workers count packets of flows that they find, and tell one thread of the others and of
-// FINs and RSTs. That thread opens accounts, closes them by the clock and exports them.
+// Counts the packets and bytes of all flows. Workers count packets of known flows. Workers report packets of unknown
+// flows, FINs and RSTs to one thread. The thread opens accounts, closes accounts by the clock and exports them.
 //
-// No packet is lost from the account but those that are counted as such. A packet that was told is counted by the
-// thread, whether its flow is new then or was told before by another packet. A flow that is closed is first made
-// unfindable; its record is exported when a grace period has elapsed, and so with what workers have counted that had
-// found it before. Its next packet opens another account.
+// Every packet is in an account or in a counter of unaccounted packets. The thread counts each reported packet, even if
+// an earlier report has opened the account of its flow. Closing an account first removes the flow from the look-up
+// table. The record is exported after a grace period, so that it includes packets of workers that found it earlier. The
+// next packet of the flow opens a new account.
 #pragma once
 
 #include <array>
@@ -29,20 +29,20 @@
 
 namespace penumbra::flows {
 
-/// What a worker tells: a packet of a flow that was not found, or that a flow's end has been seen.
+/// Holds the report of a worker: a packet of an unknown flow, or the end of a known flow.
 struct UnknownPacket {
   flow_key key{};
   FlowPacket packet{};
-  std::uint32_t ended = FlowTable::kNone;  ///< the record of a flow that ends; then the rest does not count
+  std::uint32_t ended = FlowTable::kNone;  ///< record of a flow that ends; if set, the other fields are ignored
 };
 
-/// Packets that are in no account, by why.
+/// Counts packets without account, by reason.
 struct Unaccounted {
   std::uint64_t not_ip = 0;
   std::uint64_t malformed = 0;
   std::uint64_t ring_full = 0;  ///< the thread did not keep up
   std::uint64_t table_full = 0;
-  std::uint64_t no_place = 0;   ///< too many flows met in the table, or there was no memory to grow into
+  std::uint64_t no_place = 0;   ///< too many flows collided in the table, or there was no memory to grow
   std::uint64_t collision = 0;  ///< another flow had the same digest
 };
 
@@ -50,10 +50,10 @@ struct EndedFlows {
   std::uint64_t idle = 0, active = 0, ended = 0, forced = 0;
 };
 
-/// What shows how the accounts go.
+/// Holds the state of the accounts for `show` and metrics.
 struct AccountsState {
   Settings settings;
-  std::size_t flows = 0;  ///< open accounts
+  std::size_t flows = 0;  ///< number of open accounts
   std::size_t most = 0;
   std::size_t memory_bytes = 0;
   std::uint64_t opened = 0;
@@ -64,22 +64,23 @@ struct AccountsState {
 
 class Accounts {
  public:
-  /// Milliseconds of a steady clock.
+  /// Returns milliseconds of a steady clock.
   using Clock = std::function<milliseconds()>;
 
-  /// No thread yet. `grace_periods` outlives it. Throws std::system_error if there is no memory for so many flows.
+  /// Starts no thread. `grace_periods` must outlive this object. Throws std::system_error if there is no memory for
+  /// max_flows flows.
   Accounts(const Settings& settings, GracePeriods& grace_periods, Clock clock);
-  /// No worker is left. Closes and exports all accounts.
+  /// Closes and exports all accounts. No worker may be running.
   ~Accounts();
   Accounts(const Accounts&) = delete;
   Accounts& operator=(const Accounts&) = delete;
 
-  /// Begins to open and close accounts. Throws std::system_error.
+  /// Starts to open and close accounts. Throws std::system_error.
   void start();
 
-  // Any worker.
+  // Any worker may call the following functions.
   std::uint32_t now() const { return static_cast<std::uint32_t>(clock_().count()); }
-  /// True if the thread is to be told that the flow ends.
+  /// Counts a packet. Returns true if the worker must call tell_end().
   [[nodiscard]] bool count_found(std::uint32_t record, const FlowPacket& packet) noexcept {
     return count(table_.record(record), packet);
   }
@@ -87,23 +88,23 @@ class Accounts {
   void tell(const UnknownPacket& packet, std::size_t worker) noexcept;
   void leave_out(FlowFrame why, std::size_t worker) noexcept;
 
-  // The control thread.
-  /// Takes over all but `max_flows`; what was closed before goes where it went before. Throws std::system_error, and
-  /// then nothing has changed.
+  // The control thread calls the following functions.
+  /// Applies all settings except `max_flows`. Accounts that were closed earlier go to the previous collector. Throws
+  /// std::system_error; nothing has changed in that case.
   void change(const Settings& settings);
   AccountsState state() const;
-  /// Visits flows with what is counted of them and their records' numbers, some at a time, so that the thread does not
-  /// wait for long, until `visit` returns false.
+  /// Visits all flows with their counters and record numbers until `visit` returns false. The lock is released after
+  /// every group of flows, so that the thread does not wait for long.
   void for_each(const std::function<bool(std::uint32_t record, const ClosedFlow& flow)>& visit) const;
 
-  /// What engines read.
+  /// Returns the table that engines read.
   Table& table() { return table_.table(); }
 
-  /// What the thread does with what it is told, and, with nothing, what it does by the clock.
+  /// Processes reports on the thread. Without reports, performs the work that depends on the clock.
   void take(std::span<const UnknownPacket> packets);
 
  private:
-  /// A worker's counters, or those of a few.
+  /// Holds the counters of one worker, or of a few workers.
   struct alignas(64) WorkerCounters {
     std::atomic<std::uint64_t> not_ip{0}, malformed{0}, ring_full{0};
   };
@@ -118,17 +119,17 @@ class Accounts {
   ClosedFlow describe(flow_record& record, milliseconds now) const;
 
   const Clock clock_;
-  mutable std::mutex mutex_;  ///< the thread and who shows or changes; no worker
+  mutable std::mutex mutex_;  ///< taken by the thread and by control threads, not by workers
   Settings settings_;
   mutable FlowTable table_;
   std::uint64_t opened_ = 0;
   EndedFlows closed_;
   ExportCounters exported_;
-  Unaccounted unaccounted_;  ///< by the thread
+  Unaccounted unaccounted_;  ///< counted by the thread
   std::array<WorkerCounters, kWorkerCounters> by_workers_;
   std::unique_ptr<Exporter> exporter_;
-  Deadlines deadlines_;                              ///< of open accounts, by their records
-  std::unique_ptr<Learner<UnknownPacket>> learner_;  ///< none before start()
+  Deadlines deadlines_;                              ///< of open accounts, by record number
+  std::unique_ptr<Learner<UnknownPacket>> learner_;  ///< null before start()
 };
 
 }  // namespace penumbra::flows

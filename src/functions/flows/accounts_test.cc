@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Accounts by a clock that the test moves, and by threads that count at the same time.
+// Tests accounts with a manual clock, and with threads that count at the same time.
 #include "functions/flows/accounts.h"
 
 #include <gtest/gtest.h>
@@ -37,12 +37,12 @@ flow_key tcp_flow(std::uint16_t port) {
                  .protocol = 6});
 }
 
-/// Without a thread: the test takes its turns.
+/// Holds accounts without a thread. The test calls take().
 struct World {
   explicit World(const std::string& settings)
       : accounts(settings_of(settings), grace_periods, [this] { return now; }) {}
 
-  /// As a worker does.
+  /// Processes a packet like a worker.
   void see(const flow_key& key, std::uint8_t flags = 0x10, std::uint32_t bytes = 100) {
     const FlowPacket packet{.bytes = bytes, .time = accounts.now(), .tcp_flags = flags};
     const auto* const view = static_cast<const flows_view*>(accounts.table().view());
@@ -73,7 +73,7 @@ struct World {
     return found;
   }
 
-  /// But by force.
+  /// Returns the number of closed accounts, except forced ones.
   std::uint64_t closed() const {
     const EndedFlows flows = accounts.state().closed;
     return flows.idle + flows.active + flows.ended;
@@ -116,8 +116,8 @@ TEST_F(AccountsTest, ClosesWhatIsIdle) {
   EXPECT_EQ(accounts.state().closed.idle, 1U);
 }
 
-/// A reader of a mirror finds a flow until the mirror is told that it is gone. A grace period that began before would
-/// not wait for that reader.
+/// Readers of a mirror find a flow until the mirror receives its removal. A grace period that began earlier would not
+/// cover these readers.
 TEST_F(AccountsTest, TellsMirrorsBeforeItsGracePeriodsBegin) {
   struct Mirror final : TableMirror {
     void published(std::span<const std::byte> /*view*/, std::span<const TableRegion> /*regions*/) override {}
@@ -160,7 +160,7 @@ TEST_F(AccountsTest, ClosesWhatGoesOnAndOpensItAgain) {
   EXPECT_EQ(open().size(), 1U);
 }
 
-/// At most a tenth of the time late, and 100 ms, whatever the other times are.
+/// Timeouts may be late by at most a tenth plus 100 ms, independent of the other timeouts.
 TEST(AccountsTimes, HoldWhateverTheOthersAre) {
   constexpr milliseconds kTurn(50);
   const auto expect_in_time = [](milliseconds time, milliseconds limit, const std::string& which) {
@@ -205,7 +205,7 @@ TEST_F(AccountsTest, HoldsTimesThatHaveBecomeShorter) {
   EXPECT_EQ(accounts.state().closed.idle, 1U);
 }
 
-/// A worker that found the record before still counts into it.
+/// A worker that found the record earlier may still count into it.
 TEST_F(AccountsTest, KeepsARecordUntilNobodyCountsIntoIt) {
   see(tcp_flow(1));
   now += milliseconds(20'000);
@@ -236,13 +236,14 @@ TEST_F(AccountsTest, TakesOverOtherTimes) {
   EXPECT_EQ(accounts.state().closed.active, 1U);
 }
 
-/// Two workers over some hundred flows that come, end and come again, and what a collector is told of them.
+/// Two workers count some hundred flows that begin and end repeatedly. The test compares their packets with the
+/// exports.
 TEST(AccountsOfThreads, LoseNoPacket) {
   constexpr std::size_t kWorkers = 2, kRounds = 400'000 / kSanitizerScale, kGroup = 100, kGroups = 5;
   Collector collector;
   QuiescentStates states(kWorkers);
   std::atomic<std::int64_t> now{1'000'000};
-  // There are never so many records that there is no room: then the workers know of all that is not accounted for.
+  // The table never gets full, so that the workers know all unaccounted packets.
   const std::string config = "{max_flows: 100000, idle_timeout: 100ms, active_timeout: 300ms, export: {collector: '" +
                              collector.address() + "'}}";
   auto accounts = std::make_unique<Accounts>(settings_of(config), states, [&now] { return milliseconds(now.load()); });
@@ -268,7 +269,7 @@ TEST(AccountsOfThreads, LoseNoPacket) {
         states.quiescent(worker);
         if (round % (kRounds / 1000) == 0) ++now;
         if (round % (kRounds / 50) != 0) continue;
-        // The clock waits for who closes by it.
+        // The clock waits for the thread that closes accounts.
         for (const std::size_t seen = turns.load(); turns.load() == seen; states.quiescent(worker)) {
           std::this_thread::yield();
         }

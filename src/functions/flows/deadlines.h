@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When each open account is to be looked at: a timing wheel (G. Varghese, T. Lauck: Hashed and Hierarchical Timing
-// Wheels, SOSP 1987) of one level. Setting a deadline and reaching one costs a few accesses to memory, however many
-// accounts there are and whatever their times are.
+// Schedules the checks of open accounts with a timing wheel of one level (G. Varghese, T. Lauck: Hashed and
+// Hierarchical Timing Wheels, SOSP 1987). Setting or reaching a deadline costs a few memory accesses. The cost depends
+// neither on the number of accounts nor on their timeouts.
 #pragma once
 
 #include <algorithm>
@@ -16,30 +16,31 @@ namespace penumbra::flows {
 
 using std::chrono::milliseconds;
 
-/// Numbers from 1, each of which has one deadline at most. Used by one thread at a time.
+/// Holds deadlines of numbers from 1. Each number has at most one deadline. Only one thread at a time may use this
+/// class.
 class Deadlines {
  public:
   /// A deadline is reached at most this late, and never early.
   static constexpr milliseconds kStep{10};
-  /// Memory that a number costs, in bytes.
+  /// memory of each number, bytes
   static constexpr std::size_t kBytes = 8;
 
-  /// For numbers up to `most`. Throws std::system_error if there is no address space.
+  /// Supports the numbers 1 to `most`. Throws std::system_error if there is no address space.
   Deadlines(std::size_t most, milliseconds now)
       : links_(most + 1 + kSlots), slots_(static_cast<std::uint32_t>(most + 1)), step_(now / kStep) {
     for (std::uint32_t slot = slots_; slot < slots_ + kSlots; ++slot) links_[slot] = {.next = slot, .previous = slot};
   }
 
-  /// Gives a number its deadline, in place of the one that it has. A deadline more than 40 s ahead is reached then: who
-  /// is given the number puts it again.
+  /// Sets or replaces the deadline of a number. A deadline more than 40 s ahead is reached after about 40 s. The
+  /// visitor must then set it again.
   void put(std::uint32_t number, milliseconds deadline) {
     if (links_[number].next != kNone) unlink(number);
     const std::int64_t due = (deadline + kStep - milliseconds(1)) / kStep;
     link_before(slot_of(std::clamp(due, step_, step_ + kSlots - 1)), number);
   }
 
-  /// Calls `visit` with up to `budget` numbers whose deadlines are reached, and which have none then. `visit` may put
-  /// numbers. Returns how many there were.
+  /// Calls `visit` with up to `budget` numbers whose deadlines are reached, and removes their deadlines. `visit` may
+  /// call put(). Returns the number of calls.
   template <class Visit>
   std::size_t take_due(milliseconds now, std::size_t budget, Visit visit) {
     std::size_t taken = 0;
@@ -55,7 +56,7 @@ class Deadlines {
     return taken;
   }
 
-  /// Lets every deadline be reached now.
+  /// Makes all deadlines due immediately.
   void bring_forward() {
     const std::uint32_t now = slot_of(step_);
     for (std::uint32_t slot = slots_; slot < slots_ + kSlots; ++slot) {
@@ -73,9 +74,10 @@ class Deadlines {
  private:
   static constexpr std::uint32_t kNone = 0;
   static constexpr std::int64_t kSlots = 4096;
-  /// Of a ring: the numbers of a slot, and the slot itself, whose number comes after all others.
+  /// Represents a node of a circular list. Each list has the numbers of a slot and the slot itself. Slots are numbered
+  /// after all numbers.
   struct Link {
-    std::uint32_t next;  ///< kNone: a number that has no deadline
+    std::uint32_t next;  ///< kNone if a number has no deadline
     std::uint32_t previous;
   };
   static_assert(sizeof(Link) == kBytes);
@@ -93,9 +95,9 @@ class Deadlines {
     link = {.next = kNone, .previous = kNone};
   }
 
-  HugeArray<Link> links_;  ///< of numbers, and from slots_ on of slots
+  HugeArray<Link> links_;  ///< nodes of numbers, and from slots_ on of slots
   const std::uint32_t slots_;
-  std::int64_t step_;  ///< whose slot is being taken
+  std::int64_t step_;  ///< step of the slot that take_due() processes next
 };
 
 }  // namespace penumbra::flows

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kNoLimit = 1'000'000;
 
-/// Numbers with random deadlines, taken by a clock that moves by random steps: none early, each at once.
+/// Sets random deadlines and moves the clock by random steps. No deadline may be early, and each must be reached in the
+/// same step.
 TEST(FlowDeadlines, AreReachedInTime) {
   Random random(1);
   milliseconds now(123'456);
@@ -30,7 +31,7 @@ TEST(FlowDeadlines, AreReachedInTime) {
     deadlines.take_due(now, kNoLimit, [&](std::uint32_t number) {
       const milliseconds deadline = waiting.at(number);
       if (deadline > now) {
-        deadlines.put(number, deadline);  // too far away for the wheel
+        deadlines.put(number, deadline);  // the wheel ends before this deadline
       } else {
         waiting.erase(number);
       }

@@ -11,7 +11,7 @@
 namespace penumbra::flows {
 namespace {
 
-/// UDP waits only for the host's own queue; should that not move, the account goes on without.
+/// Sending over UDP waits only for a queue of the host. The timeout lets accounting continue if that queue is stuck.
 FileDescriptor make_socket(int family) {
   FileDescriptor made(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   constexpr timeval kPatience{.tv_sec = 0, .tv_usec = 100'000};
@@ -48,7 +48,8 @@ void Exporter::add(const ClosedFlow& flow, milliseconds now) {
   bytes_ += flow.counts.bytes;
 }
 
-/// Without a connection: a collector that is not there is no error here, and one that comes back is reached.
+/// The socket is not connected, so a missing collector causes no error, and a collector that comes back receives
+/// messages.
 void Exporter::flush() {
   const auto message = messages_.take();
   if (message.empty()) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The exporting process (RFC 7011): sends closed flows to a collector over UDP, from a socket of the host's stack.
+// Sends closed flows to a collector over UDP, from a socket of the host's stack. The exporter is an exporting process
+// (RFC 7011).
 #pragma once
 
 #include <chrono>
@@ -12,24 +13,25 @@
 
 namespace penumbra::flows {
 
-/// Of all exporters of a run.
+/// Holds the counters of all exporters of a run.
 struct ExportCounters {
-  std::uint64_t flows = 0;          ///< in messages that the host took
-  std::uint64_t packets = 0;        ///< of these flows
-  std::uint64_t bytes = 0;          ///< likewise
-  std::uint64_t messages = 0;       ///< that the host took
-  std::uint64_t templates = 0;      ///< how often they were sent
-  std::uint64_t lost_messages = 0;  ///< that the host did not take
-  std::uint64_t lost_flows = 0;     ///< in these
+  std::uint64_t flows = 0;          ///< flows in messages that the host accepted
+  std::uint64_t packets = 0;        ///< packets of the exported flows
+  std::uint64_t bytes = 0;          ///< bytes of the exported flows
+  std::uint64_t messages = 0;       ///< messages that the host accepted
+  std::uint64_t templates = 0;      ///< number of times the templates were sent
+  std::uint64_t lost_messages = 0;  ///< messages that the host refused
+  std::uint64_t lost_flows = 0;     ///< flows in the lost messages
 };
 
-/// Used by one thread at a time.
+/// Only one thread at a time may use this class.
 class Exporter {
  public:
-  /// Counts into `counters`, which outlives it. Throws std::system_error if there is no socket to be had.
+  /// Counts into `counters`, which must outlive the exporter. Throws std::system_error if no socket can be created.
   Exporter(const ExportSettings& settings, ExportCounters& counters);
 
-  /// The flow is in a message, which is sent when it is full, or with flush(). `now` is of a steady clock.
+  /// Adds a flow to the current message. The message is sent when it is full, or by flush(). `now` is the time of a
+  /// steady clock.
   void add(const ClosedFlow& flow, milliseconds now);
   void flush();
 
@@ -41,7 +43,7 @@ class Exporter {
   FileDescriptor socket_;
   Messages messages_;
   milliseconds templates_due_{0};
-  std::uint64_t flows_ = 0, packets_ = 0, bytes_ = 0;  ///< in the message that is being made
+  std::uint64_t flows_ = 0, packets_ = 0, bytes_ = 0;  ///< in the current message
 };
 
 }  // namespace penumbra::flows

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a collector receives, read by a decoder of the test's own.
+// Tests the messages that a collector receives, with an independent decoder.
 #include "functions/flows/exporter.h"
 
 #include <gmock/gmock.h>
@@ -99,12 +99,12 @@ TEST_F(ExporterTest, SendsTypeAndCodeOfIcmpInPlaceOfPorts) {
   EXPECT_EQ(number(collector_.records.back(), kIcmpType6), 0x8000U);
 }
 
-/// The decoder checks each message's length and sequence number.
+/// The decoder checks the length and sequence number of each message.
 TEST_F(ExporterTest, FillsMessagesAndRepeatsTemplates) {
   constexpr std::size_t kFlows = 1000;
   Random random(3);
   for (std::size_t i = 0; i < kFlows; ++i) {
-    exporter_.add(closed_flow(any_flow(random)), milliseconds(5 * i));  // five seconds
+    exporter_.add(closed_flow(any_flow(random)), milliseconds(5 * i));  // five seconds in total
     if (i % 100 == 0) collector_.collect();
   }
   exporter_.flush();
@@ -126,7 +126,7 @@ TEST_F(ExporterTest, SendsNothingWithoutFlows) {
 TEST(ExporterWithoutAWay, CountsWhatTheHostDoesNotTake) {
   const auto config = ConfigNode::parse("export: {collector: '192.0.2.1:9'}", "test.yaml", ".");
   ExportSettings settings = read_settings(config).exported.value();
-  // A broadcast, which its socket may not send; no configuration has one.
+  // The socket may not send to a broadcast address. read_settings() refuses such a collector.
   reinterpret_cast<sockaddr_in*>(&settings.address)->sin_addr.s_addr = INADDR_BROADCAST;
   ExportCounters counters;
   Exporter exporter(settings, counters);
@@ -135,7 +135,7 @@ TEST(ExporterWithoutAWay, CountsWhatTheHostDoesNotTake) {
   exporter.flush();
   EXPECT_EQ(counters.flows, 0U);
   EXPECT_EQ(counters.lost_flows, 1U);
-  EXPECT_EQ(counters.lost_messages, 2U);  // the templates' too
+  EXPECT_EQ(counters.lost_messages, 2U);  // includes the message of the templates
 }
 
 }  // namespace

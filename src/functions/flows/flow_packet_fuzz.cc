@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as a frame: what is read of it lies within it, a key says the same as the flow that it was made of, and a
-// filter takes no packet for another flow's than accounting does. The first byte says how much of the frame lies in its
-// first segment.
+// Checks the parser with any bytes. The parser must not read outside of the frame, and a key must be convertible to a
+// flow and back. A filter must read the same flow as accounting. The first byte limits the size of the first segment.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace penumbra;
   if (size == 0) return 0;
   const std::size_t bytes = size - 1;
-  // A copy that ends where the segment does, for AddressSanitizer.
+  // A copy that ends where the segment ends lets AddressSanitizer detect reads past the end.
   const std::vector<std::uint8_t> segment(data + 1, data + 1 + std::min<std::size_t>(bytes, data[0]));
   flow_key key{};
   FlowPacket packet;
@@ -33,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const FlowFrame for_filter =
       read_for_filter(segment.data(), segment.size(), bytes, Ipv6Chain::kMostHeaders, filtered, filtered_bytes, part);
   const FlowFrame what = read_frame(segment.data(), segment.size(), bytes, key, packet);
-  // They differ in what a filter does not take, and in the ports of first fragments.
+  // The results differ only for packets that a filter refuses and for the ports of first fragments.
   require(for_filter == what || for_filter == FlowFrame::unparsable);
   if (for_filter == FlowFrame::flow) {
     require(filtered_bytes == packet.bytes && (filtered == key || (part.is_fragment && !part.is_later_fragment)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flow accounting: counts each packet in its flow's record, and leaves what becomes of it to the functions behind. See
+// Flow accounting counts each packet in the record of its flow. Later functions decide on the packet. See
 // docs/functions/flows.md.
 #include <rte_mbuf.h>
 
@@ -23,7 +23,7 @@
 namespace penumbra::flows {
 namespace {
 
-/// Of a chunk, the shader's first.
+/// Holds the columns of a chunk. The shader's input comes first.
 struct Columns {
   std::array<flow_key, Chunk::kCapacity> keys;
   std::array<std::uint32_t, Chunk::kCapacity> records;
@@ -43,7 +43,7 @@ class Flows final : public Function {
   Flows(const Settings& settings, GracePeriods& grace_periods)
       : settings_(settings), accounts_(settings, grace_periods, &time_now) {}
 
-  /// None: it decides nothing.
+  /// Returns no reasons, because the function decides nothing.
   const std::vector<Reason>& reasons() const override {
     static const std::vector<Reason> kReasons;
     return kReasons;

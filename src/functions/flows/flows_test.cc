@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The function as a pipeline uses it.
+// Tests the function in the way in which a pipeline uses it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ using forwarding::testing_support::Runner;
 using testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 
-/// TCP from 10.0.0.1 to 10.0.0.2.
+/// Returns a TCP packet from 10.0.0.1 to 10.0.0.2.
 Bytes tcp_frame(std::uint16_t source_port, std::uint16_t destination_port) {
   Bytes frame{2,  0, 0, 0, 0, 1,  2, 0, 0, 0,  0, 2, 8, 0,  0x45, 0, 0,
               40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0,    0, 2};
@@ -70,7 +70,7 @@ class FlowsTest : public testing::Test {
   void wait_for_flows(std::size_t count) {
     while (exporter("flows", "open") != count) std::this_thread::sleep_for(milliseconds(1));
   }
-  /// Until so many packets of all flows have been counted.
+  /// Waits until all flows together have `count` packets.
   void wait_for_packets(int count) {
     const auto counted = [this] {
       int packets = 0;
@@ -93,7 +93,7 @@ TEST_F(FlowsTest, CountsAndLeavesPacketsAsTheyAre) {
   create("{}");
   process({tcp_frame(1000, 80), Bytes(60), tcp_frame(1000, 80), Bytes(13)});
   EXPECT_EQ(trace_, "10.0.0.1:1000 > 10.0.0.2:80 tcp, not known yet");
-  // The second packet may be told of after the flow has been opened by the first one.
+  // The second packet may be reported after the first packet has opened the flow.
   wait_for_packets(2);
   process({tcp_frame(1000, 80)});
   EXPECT_EQ(trace_, "10.0.0.1:1000 > 10.0.0.2:80 tcp, record 1");
@@ -109,7 +109,7 @@ TEST_F(FlowsTest, CountsAndLeavesPacketsAsTheyAre) {
   EXPECT_EQ(exporter("not_accounted", "malformed"), 1);
 }
 
-/// Of a flow that is known the worker sees the FIN, and the thread hears of it, whatever the other times are.
+/// The worker sees the FIN of a known flow and reports it to the thread. The other timeouts must not matter.
 TEST_F(FlowsTest, EndsAFlowSoonAfterItsFin) {
   create("{idle_timeout: 1440m, active_timeout: 1440m}");
   process({tcp_frame(1000, 80)});
@@ -165,7 +165,7 @@ TEST_F(FlowsTest, ShowsWhatIsAskedFor) {
   EXPECT_THROW(show("exporter", {"x"}), std::invalid_argument);
 }
 
-/// All that came in is told of when the function ends.
+/// The destructor of the function exports all packets.
 TEST_F(FlowsTest, ExportsEverythingInTheEnd) {
   const auto capture = shared_data() / "pcap" / "tcpreplay_test.pcap";
   if (!exists(capture)) GTEST_SKIP() << capture << " is not there";
@@ -198,7 +198,7 @@ TEST_F(FlowsTest, ExportsEverythingInTheEnd) {
   EXPECT_EQ(told_bytes, bytes);
 }
 
-/// Each number of the exporter's is a metric, and the same.
+/// Every number of `show exporter` must have a metric with the same value.
 TEST_F(FlowsTest, HasTheMetricsThatItShows) {
   Collector collector;
   const auto config = [&collector](const std::string& idle_timeout) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A collector for tests: a UDP socket, and what RFC 7011, section 3, says that messages are, written down once more.
+// Implements a collector for tests: a UDP socket and an independent decoder of messages (RFC 7011, section 3).
 #pragma once
 
 #include <arpa/inet.h>
@@ -22,7 +22,7 @@
 namespace penumbra::flows::testing_support {
 
 using Bytes = std::vector<std::uint8_t>;
-/// Information elements' numbers in IANA's registry.
+/// Lists the numbers of information elements in IANA's registry.
 enum Element : std::uint16_t {
   kOctets = 1,
   kPackets = 2,
@@ -41,7 +41,7 @@ enum Element : std::uint16_t {
   kStart = 152,
   kEnd = 153,
 };
-/// A record's fields by their elements.
+/// Maps the elements of a record to its fields.
 using Record = std::map<std::uint16_t, Bytes>;
 
 inline std::uint64_t number(const Record& record, std::uint16_t element) {
@@ -70,7 +70,7 @@ class Collector {
 
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
 
-  /// Takes what has come, without waiting, or waits for one message.
+  /// Reads all messages that have arrived. With `wait`, waits for the first message.
   void collect(bool wait = false) {
     std::array<std::uint8_t, 65'536> bytes;
     for (;; wait = false) {

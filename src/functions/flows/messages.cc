@@ -17,7 +17,8 @@ namespace {
 
 enum : std::uint16_t { kIpv4Template = 256, kIpv6Template, kIcmpTemplate, kIcmpv6Template, kInternalTemplate };
 
-/// What a record is made of, in host order but for IPv6 addresses: libfixbuf takes of it what a template has.
+/// Defines the internal format of a record. IPv6 addresses are in network byte order, all other fields in host byte
+/// order. libfixbuf selects the elements of a template.
 struct Record {
   std::uint64_t first, last, octets, packets;
   std::array<std::uint8_t, 16> source6, destination6;
@@ -28,13 +29,13 @@ struct Record {
 };
 static_assert(sizeof(Record) == 88, "libfixbuf's elements follow one another");
 
-/// Which templates an element is for; the internal one has all.
+/// Lists the templates that contain an element. The internal template has all elements.
 enum : std::uint32_t { kIpv4 = 1, kIpv6 = 2, kPorts = 4, kType = 8, kType6 = 16, kInternal = 32 };
 
 struct Element {
-  const char* name;  ///< in IANA's registry
+  const char* name;  ///< name in IANA's registry
   std::uint16_t bytes;
-  std::uint32_t templates;  ///< 0: all
+  std::uint32_t templates;  ///< 0: all templates
 };
 constexpr std::array<Element, 17> kElements{{{"flowStartMilliseconds", 8, 0},
                                              {"flowEndMilliseconds", 8, 0},
@@ -54,7 +55,7 @@ constexpr std::array<Element, 17> kElements{{{"flowStartMilliseconds", 8, 0},
                                              {"flowEndReason", 1, 0},
                                              {"paddingOctets", 2, kInternal}}};
 
-/// What libfixbuf refuses of what stands above is a mistake above.
+/// Throws std::logic_error, because an error of libfixbuf is a bug of this file.
 void require(bool done, GError* error) {
   if (done) return;
   const std::string message = error == nullptr ? "libfixbuf refuses" : error->message;
@@ -99,8 +100,8 @@ std::uint16_t template_of(const Flow& flow) {
 
 struct Messages::Fixbuf {
   fbInfoModel_t* model = nullptr;
-  fbSession_t* session = nullptr;    ///< the buffer's
-  fbExporter_t* exporter = nullptr;  ///< likewise
+  fbSession_t* session = nullptr;    ///< owned by the buffer
+  fbExporter_t* exporter = nullptr;  ///< owned by the buffer
   fBuf_t* buffer = nullptr;
   std::array<std::uint8_t, kMostBytes> bytes{};
   bool empty = true;
@@ -131,7 +132,7 @@ Messages::Messages(std::uint32_t observation_domain) : fixbuf_(std::make_unique<
   fixbuf.model = fbInfoModelAlloc();
   fixbuf.session = fbSessionAlloc(fixbuf.model);
   fbSessionSetDomain(fixbuf.session, observation_domain);
-  // Before there is a buffer: libfixbuf would put them into it.
+  // The templates are added before the buffer exists, because libfixbuf would otherwise write them into the buffer.
   fixbuf.add_template(kInternalTemplate, ~std::uint32_t{0}, true);
   fixbuf.add_template(kIpv4Template, kIpv4 | kPorts, false);
   fixbuf.add_template(kIpv6Template, kIpv6 | kPorts, false);
@@ -155,13 +156,13 @@ bool Messages::add(const ClosedFlow& closed) {
   require(g_error_matches(error, FB_ERROR_DOMAIN, FB_ERROR_EOM) != 0, error);
   g_clear_error(&error);
   if (!fixbuf_->empty) return false;
-  // Behind templates libfixbuf wants another message to be begun, which ending the empty one does.
+  // After templates, libfixbuf requires a new message. Ending the empty message starts one.
   require(fBufEmit(fixbuf_->buffer, &error) != 0, error);
   require(fixbuf_->append(record, error), error);
   return true;
 }
 
-/// In automatic mode libfixbuf begins a message for them by itself.
+/// In automatic mode libfixbuf starts a message for the templates.
 void Messages::add_templates() {
   GError* error = nullptr;
   fBufSetAutomaticMode(fixbuf_->buffer, TRUE);

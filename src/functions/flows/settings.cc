@@ -12,7 +12,7 @@
 namespace penumbra::flows {
 namespace {
 
-/// `node` is the key's, which may be missing.
+/// Reads a time. `node` may be missing.
 milliseconds read_time(const ConfigNode& node, milliseconds otherwise, milliseconds least) {
   constexpr std::chrono::hours kMost(24);
   if (!node.present()) return otherwise;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The configuration of `flows`, and what a flow's account is kept by.
+// Reads the configuration of `flows`.
 #pragma once
 
 #include <netinet/in.h>
@@ -18,9 +18,9 @@ namespace penumbra::flows {
 
 using std::chrono::milliseconds;
 
-/// Where records go, and how.
+/// Holds the settings of the export.
 struct ExportSettings {
-  std::string collector;  ///< as it was written
+  std::string collector;  ///< as written in the configuration
   sockaddr_storage address{};
   socklen_t address_bytes = 0;
   std::uint32_t observation_domain = 0;
@@ -36,15 +36,15 @@ struct Settings {
   std::size_t max_flows = 1'000'000;
   milliseconds idle_timeout{15'000};
   milliseconds active_timeout{1'800'000};
-  std::optional<ExportSettings> exported;  ///< none: nothing is exported
+  std::optional<ExportSettings> exported;  ///< std::nullopt: no export
 
   bool operator==(const Settings&) const = default;
 };
 
-/// Throws InputError.
+/// Reads the configuration. Throws InputError.
 Settings read_settings(const ConfigNode& config);
 
-/// What is different in `after`, a line each.
+/// Returns one line for each setting that differs in `after`.
 std::vector<std::string> differences(const Settings& before, const Settings& after);
 
 }  // namespace penumbra::flows

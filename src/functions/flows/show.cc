@@ -39,7 +39,7 @@ std::string address_text(const Flow& flow, Ipv6Address address) {
   return flow.is_ipv6 ? to_string(address) : to_string(Ipv4Address{static_cast<std::uint32_t>(address.low)});
 }
 
-/// As tcpdump and nfdump have them.
+/// Returns the flags in the notation of tcpdump and nfdump.
 std::string flags_text(std::uint8_t flags) {
   constexpr std::string_view kLetters = "CEUAPRSF";
   std::string text;
@@ -54,10 +54,10 @@ std::uint16_t number_of(std::string_view word, std::string_view what, std::uint1
   throw std::invalid_argument(fmt::format("expected {} from 0 to {}, found {}", what, most, quote(word)));
 }
 
-/// What a flow must have to be shown.
+/// Holds the conditions for a flow to be shown.
 class Filter {
  public:
-  /// Takes a word and its value. False if it is no word of a filter.
+  /// Adds a condition. Returns false if `word` is not a filter word.
   bool take(const std::string& word, const std::string& value) {
     if (word == "src") {
       source_ = prefix_of(value);
@@ -148,7 +148,7 @@ nlohmann::ordered_json show_flows(const Accounts& accounts, std::span<const std:
     const Flow flow = to_flow(state.key);
     if (!filter.matches(flow)) return true;
     if (found++ < limit.most()) rows.push_back(to_json(record, flow, state));
-    return found <= limit.most() || !words.empty();  // without a filter their number is known
+    return found <= limit.most() || !words.empty();  // without a filter, the total is known
   });
   if (words.empty()) found = std::max(found, accounts.state().flows);
   const std::size_t shown = rows.size();

@@ -11,16 +11,16 @@
 
 namespace penumbra::flows {
 
-/// `show flows [all|--limit N] [FILTER VALUE]...`. Throws std::invalid_argument.
+/// Answers `show flows [all|--limit N] [FILTER VALUE]...`. Throws std::invalid_argument.
 nlohmann::ordered_json show_flows(const Accounts& accounts, std::span<const std::string> arguments);
 
-/// `show exporter`.
+/// Answers `show exporter`.
 nlohmann::ordered_json show_exporter(const Accounts& accounts);
 
-/// Likewise, as metrics.
+/// Returns the content of show_exporter() as metrics.
 std::vector<FunctionMetric> flow_metrics(const Accounts& accounts);
 
-/// "10.0.0.1:1234 > 10.0.0.2:80 tcp".
+/// Returns text like "10.0.0.1:1234 > 10.0.0.2:80 tcp".
 std::string to_text(const flow_key& key);
 
 }  // namespace penumbra::flows

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::uint16_t kNobody = 0xFFFF;
 
-/// Who would get less than a bucket gets one; the others share the rest by largest remainders.
+/// Returns the number of buckets of each claim. Claims for less than one bucket get one; the other claims share the
+/// rest by largest remainders.
 std::vector<std::uint32_t> shares_of(std::span<const BucketClaim> claims) {
   std::vector<std::uint32_t> shares(claims.size(), 0);
   std::uint64_t weight = 0;
@@ -41,14 +42,15 @@ std::vector<std::uint32_t> shares_of(std::span<const BucketClaim> claims) {
   return shares;
 }
 
-/// A bijection that leaves no pattern of its input (the finaliser of SplitMix64).
+/// Removes patterns of its input. The function is a bijection (the finaliser of SplitMix64).
 std::uint64_t scramble(std::uint64_t value) {
   value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9U;
   value = (value ^ value >> 27) * 0x94D049BB133111EBU;
   return value ^ value >> 31;
 }
 
-/// The order in which a claim asks for buckets: all of them, since an odd step meets every residue of a power of two.
+/// Generates the order in which a claim requests buckets. The order contains every bucket, because an odd step visits
+/// all residues of a power of two.
 class Permutation {
  public:
   explicit Permutation(std::uint64_t identity)
@@ -79,7 +81,7 @@ std::array<std::uint16_t, kBuckets> fill_buckets(std::span<const BucketClaim> cl
   std::sort(turns.begin(), turns.end(),
             [&](const Turn& a, const Turn& b) { return claims[a.claim].identity < claims[b.claim].identity; });
 
-  // A claim takes a bucket for every `largest` of credit, and after `largest` rounds has had exactly its share.
+  // A claim takes a bucket for each `largest` of credit, so that after `largest` rounds it has exactly its share.
   const std::uint32_t largest = *std::max_element(shares.begin(), shares.end());
   std::array<std::uint16_t, kBuckets> owner;
   owner.fill(kNobody);

@@ -38,7 +38,7 @@ TEST(Buckets, AreAsNearToTheWeightsAsWholeNumbersCanBe) {
     for (const auto& claim : claims) below_one += 1.0 * claim.weight * kBuckets < weight ? 1 : 0;
     for (std::size_t i = 0; i < claims.size(); ++i) {
       EXPECT_GE(found[i], 1U);
-      // Claims that are rounded up to a bucket take it from the others.
+      // Claims that are rounded up to one bucket take it from other claims.
       EXPECT_LT(std::abs(found[i] - claims[i].weight * kBuckets / weight), 1 + below_one);
     }
   }
@@ -68,7 +68,7 @@ TEST(Buckets, MostlyStayWhenAClaimGoes) {
   const auto before = fill_buckets(claims);
   claims.pop_back();
   const auto after = fill_buckets(claims);
-  std::size_t moved = 0;  // of the buckets that the remaining ones had
+  std::size_t moved = 0;  // among the buckets of the remaining claims
   for (std::size_t i = 0; i < kBuckets; ++i) moved += before[i] != 7 && before[i] != after[i] ? 1 : 0;
   EXPECT_LT(moved, kBuckets / 8) << "shared out at random, six of seven would have moved";
 }

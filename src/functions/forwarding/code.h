@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The definitions, for the one source of a function that instantiates them.
+// Includes all template definitions. Only the source file of a function that instantiates the templates includes this
+// header.
 #pragma once
 
 #include "functions/forwarding/commands_code.h"

@@ -18,7 +18,7 @@ std::string_view take_word(std::string_view& line) {
   return word;
 }
 
-/// A gateway after `via inet6` does not count: it is of an IPv4 route (RFC 8950).
+/// Ignores a gateway after `via inet6`, because it belongs to an IPv4 route (RFC 8950).
 bool names_ipv6(std::string_view line) {
   for (std::string_view word = take_word(line); !word.empty(); word = take_word(line)) {
     if (word == "inet6") {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands `route` and `neighbour`: they change the configuration's own routes and neighbours. commands_code.h has
-// the definitions.
+// The commands `route` and `neighbour` change the routes and neighbours of the configuration.
 #pragma once
 
 #include <string>
@@ -12,12 +11,13 @@
 
 namespace penumbra::forwarding {
 
-/// What a forwarding function registers (FunctionInfo::commands).
+/// Returns the commands that a forwarding function registers (FunctionInfo::commands).
 template <class Family>
 std::vector<FunctionCommand> commands();
 
-/// The lines of a text that belong to a family, the others empty. A line with an IPv6 address is of IPv6, any other of
-/// IPv4; a gateway after `via inet6` does not count. A line that begins with `nexthop` goes on with the line before it.
+/// Returns `text` with the lines of the other address family replaced by empty lines. A line with an IPv6 address
+/// belongs to IPv6, any other line to IPv4. A gateway after `via inet6` is ignored. A line that begins with `nexthop`
+/// belongs to the family of the line before it.
 std::string lines_of_family(std::string_view text, bool ipv6);
 
 }  // namespace penumbra::forwarding

@@ -19,7 +19,7 @@
 namespace penumbra::forwarding {
 namespace detail {
 
-/// Counts changes that have a state before and after.
+/// Counts the added, removed and changed entries.
 template <class Changes, class Before, class After>
 Change::Counts count(const Changes& changes, const Before& has_before, const After& has_after) {
   Change::Counts counts;
@@ -29,7 +29,7 @@ Change::Counts count(const Changes& changes, const Before& has_before, const Aft
   return counts;
 }
 
-/// Gives the changes to a member of the function.
+/// Applies the changes through a member function of the forwarding function.
 template <class FunctionType, class Changes, class Reverse>
 class ForwardingChange final : public Change {
  public:
@@ -125,7 +125,7 @@ typename ForwardingFunction<Family>::Routes ForwardingFunction<Family>::added_ro
   for (const auto& route : list.routes) prefixes.push_back(route.prefix);
   const RoutesOfPrefixes<Family> own(configuration_.routes.routes, std::move(prefixes));
   Routes changes{.targets = std::move(list.targets), .routes = {}};
-  std::map<std::uint32_t, std::uint32_t> numbers;  // of targets before, by theirs in the configuration
+  std::map<std::uint32_t, std::uint32_t> numbers;  // target index in the configuration -> index in `changes.targets`
   for (std::size_t i = 0; i < list.routes.size(); ++i) {
     const auto& [prefix, metric, target] = list.routes[i];
     const auto* const known = own.find(prefix, metric);
@@ -148,7 +148,7 @@ typename ForwardingFunction<Family>::Routes ForwardingFunction<Family>::added_ro
   return changes;
 }
 
-/// Of one line: the route that is meant. Throws InputError.
+/// Returns the route that a line of `route del` names. Throws InputError if the line names no route or several.
 template <class Family>
 auto ForwardingFunction<Family>::find_removed(const Removal& removal, std::span<const OwnRoute> routes,
                                               const CommandEntries& entries) const -> const OwnRoute& {
@@ -173,7 +173,7 @@ auto ForwardingFunction<Family>::find_removed(const Removal& removal, std::span<
   return *found;
 }
 
-/// Why a route that is looked at may not be the configuration's to remove.
+/// Returns a hint for the error message about a route that the configuration does not have.
 template <class Family>
 std::string ForwardingFunction<Family>::missing_route_hint(Prefix prefix) const {
   if (subscription_ != nullptr) {
@@ -218,7 +218,7 @@ typename ForwardingFunction<Family>::Routes ForwardingFunction<Family>::removed_
 template <class Family>
 void ForwardingFunction<Family>::change_routes(const Routes& changes) {
   if (subscription_ == nullptr && !changes.are_disjoint()) {
-    // One by one, packets would find states that are neither the old table nor the new one.
+    // Single changes would expose packets to states that belong neither to the old table nor to the new one.
     auto list = configuration_.routes;
     change_list(list, changes);
     fib_.load(list);
@@ -239,7 +239,7 @@ void ForwardingFunction<Family>::change_routes(const Routes& changes) {
   note_unsaved(changes);
 }
 
-/// All of the changes or none.
+/// Applies all changes or none.
 template <class Family>
 void ForwardingFunction<Family>::change_fib(const Routes& changes) {
   const auto lead = [&](const typename Routes::Route& route, std::uint32_t target) {
@@ -302,7 +302,7 @@ typename ForwardingFunction<Family>::NeighbourChanges ForwardingFunction<Family>
   return changes;
 }
 
-/// All of the changes or none.
+/// Applies all changes or none.
 template <class Family>
 void ForwardingFunction<Family>::change_neighbours(const NeighbourChanges& changes) {
   const auto set = [this](const NeighbourChange<Family>& change, const std::optional<MacAddress>& mac) {

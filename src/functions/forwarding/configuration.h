@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The function's part of the configuration, with the files that it names.
+// Reads the configuration of a forwarding function, including the files that the configuration names.
 #pragma once
 
 #include <algorithm>
@@ -24,9 +24,10 @@ template <class Family>
 struct Configuration {
   control::RouteListOf<typename Family::AddressFamily> routes;
   std::vector<control::NeighbourOf<typename Family::AddressFamily>> neighbours;
-  std::vector<std::string> follow;  ///< sources of routes by name; none: there are only these
-  std::string table;                ///< of the host's, that is followed
-  /// What the file has of the routes and neighbours that commands have changed; nothing if it has no such entry.
+  std::vector<std::string> follow;  ///< names of the followed route sources; empty if there are only these routes
+  std::string table;                ///< name of the host's routing table to follow
+  /// Holds the saved state of each route and neighbour that commands have changed. std::nullopt means that the saved
+  /// configuration does not have the entry.
   std::map<std::pair<typename Family::Prefix, std::uint32_t>,
            std::optional<control::RouteTargetOf<typename Family::AddressFamily>>>
       saved_routes;
@@ -34,28 +35,30 @@ struct Configuration {
   bool forwards_link_local = false;
 
   bool follows() const { return !follow.empty(); }
-  /// Whether the host has the same routes: it looks up in the table that is followed, and in no other.
+  /// True if the host has the same routes. The host looks packets up in its table `main` only.
   bool host_has_routes() const { return table == "main" && std::ranges::find(follow, "kernel") != follow.end(); }
 };
 
-/// The index in Family::kLookups of the structure that the configuration wants. Throws InputError.
+/// Returns the index in Family::kLookups of the configured look-up structure. Throws InputError.
 template <class Family>
 std::size_t read_lookup(const ConfigNode& config);
 
-/// Reads it, but for `lookup`. Throws InputError at what is wrong.
+/// Reads all keys except `lookup`. Throws InputError.
 template <class Family>
 Configuration<Family> read_configuration(const ConfigNode& config, const FunctionContext& context);
 
-/// What can be right but seldom is, with the places of `routes` and `neighbours`; a few lines at most.
+/// Returns warnings about valid but unusual entries of `routes` and `neighbours`, with their places. Returns a few
+/// lines at most.
 template <class Family>
 std::vector<std::string> warnings_of(const Configuration<Family>& configuration, const ConfigNode& config,
                                      std::span<const PortInfo> ports);
 
-/// What the configuration asks of a feed, its own routes included.
+/// Returns the request for a route feed, including the configuration's own routes.
 template <class Family>
 FeedRequest to_request(const Configuration<Family>& configuration, std::span<const PortInfo> ports);
 
-/// "routes: 3 added, 1 removed, 2 changed, 900,000 as before", one line each for what differs.
+/// Returns one line for each kind of entry that differs, for example "routes: 3 added, 1 removed, 2 changed, 900,000 as
+/// before".
 template <class Family>
 std::vector<std::string> differences(const Configuration<Family>& before, const Configuration<Family>& after);
 

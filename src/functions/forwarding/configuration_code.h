@@ -17,7 +17,7 @@
 namespace penumbra::forwarding {
 namespace detail {
 
-/// `follow` and `table`.
+/// Reads `follow` and `table`.
 template <class Family>
 void read_sources(const ConfigNode& config, RouteFeed* feed, Configuration<Family>& configuration) {
   const ConfigNode follow = config.get("follow"), table = config.get("table");
@@ -29,7 +29,7 @@ void read_sources(const ConfigNode& config, RouteFeed* feed, Configuration<Famil
   auto& names = configuration.follow;
   for (const auto& source : follow.list()) {
     names.push_back(source.checked_text([feed](const auto& name) { feed->check_source(name); }));
-    if (std::ranges::count(names, names.back()) > 1) throw source.error("it stands there already");
+    if (std::ranges::count(names, names.back()) > 1) throw source.error("it is there already");
   }
   if (names.empty()) throw follow.error("expected at least one source, for instance [kernel]");
   configuration.table =
@@ -40,7 +40,7 @@ struct Counts {
   std::size_t added = 0, removed = 0, changed = 0, kept = 0;
 };
 
-/// Of two sorted lists of (key, value).
+/// Compares two lists of (key, value) that are sorted by key.
 template <class Entry>
 Counts compare(const std::vector<Entry>& before, const std::vector<Entry>& after) {
   Counts counts;
@@ -61,7 +61,8 @@ Counts compare(const std::vector<Entry>& before, const std::vector<Entry>& after
   return counts;
 }
 
-/// Sorted, with numbers for targets: the same for equal ones, so that comparing is cheap.
+/// Returns the routes sorted by prefix and metric, with the index of the target in `sorted`. Equal targets have equal
+/// indices, which makes comparing cheap.
 template <class Family>
 auto numbered(const control::RouteListOf<Family>& list, const std::vector<control::RouteTargetOf<Family>>& sorted) {
   std::vector<std::pair<std::pair<typename Family::Prefix, std::uint32_t>, std::size_t>> entries;
@@ -93,7 +94,7 @@ auto keyed(const std::vector<control::NeighbourOf<Family>>& neighbours) {
   return entries;
 }
 
-/// Whose port has the address; "" if none.
+/// Returns the name of the port that has the address, or "" if no port has it.
 template <class AddressFamily>
 std::string own_port(typename AddressFamily::Address address, std::span<const PortInfo> ports) {
   for (const PortInfo& port : ports) {
@@ -104,7 +105,7 @@ std::string own_port(typename AddressFamily::Address address, std::span<const Po
   return "";
 }
 
-/// The addresses that packets are judged by before they are looked up.
+/// True if no packet to this prefix reaches the look-up, because its destination address already decides.
 inline bool is_never_looked_up(Ipv4Prefix prefix) {
   return prefix.length >= 8 ? !prefix.address.is_unicast() : prefix.length >= 4 && prefix.address.value >> 28 >= 0xE;
 }

@@ -14,8 +14,10 @@
 
 namespace penumbra::forwarding {
 
-/// Puts what a feed tells into the forwarding table, where each prefix then has one route, of metric 0.
-/// What is told of the other family, and of prefixes that no look-up is made for (Family::is_looked_up), is left out.
+/// Writes the routes and neighbours of a feed into the forwarding table. Each prefix then has one route, of metric 0.
+///
+/// Updates of the other address family are ignored. So are updates of prefixes that are never looked up
+/// (Family::is_looked_up).
 template <class Family>
 class FeedListener final : public RouteListener {
  public:
@@ -34,19 +36,19 @@ class FeedListener final : public RouteListener {
   void remove_neighbour(std::uint16_t port, Ipv6Address address) override { remove(port, address); }
   void commit() override;
 
-  /// How many routes and neighbours have found no room in the table. Packets to such a prefix are the host's, if there
-  /// is room for that, until there is room for it. Any thread.
+  /// Returns the number of routes and neighbours that the table had no room for. Until there is room, packets to such a
+  /// prefix are punted to the host, if the table has room for that entry. Any thread may call this function.
   std::size_t refused() const { return refused_count_; }
 
  private:
-  /// A route; with a port, the neighbour of that address there.
+  /// Identifies a route, or with a port the neighbour at this address on the port.
   using Subject = std::pair<Prefix, std::optional<std::uint16_t>>;
 
   void put(Prefix prefix, const FeedTarget& target);
   void remove(Prefix prefix);
   void put(std::uint16_t port, Address address, MacAddress mac);
   void remove(std::uint16_t port, Address address);
-  // Of the other family.
+  // These overloads ignore updates of the other family.
   template <class Other>
   void put(Other /*prefix*/, const FeedTarget& /*target*/) {}
   template <class Other>
@@ -62,7 +64,7 @@ class FeedListener final : public RouteListener {
   void give_to_host(Prefix prefix);
 
   Fib<Family>& fib_;
-  std::map<Subject, std::function<void()>> refused_;  ///< what the table should take
+  std::map<Subject, std::function<void()>> refused_;  ///< changes to try again, by route or neighbour
   Subject last_tried_;
   std::atomic<std::size_t> refused_count_{0};
 };

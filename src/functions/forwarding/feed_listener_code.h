@@ -10,7 +10,7 @@ namespace detail {
 
 inline constexpr std::uint32_t kMetric = 0;
 
-/// A way by a gateway of the other family (RFC 8950) is the host's.
+/// Converts a target. A next hop with a gateway of the other family (RFC 8950) is left to the host.
 template <class Family>
 TargetOf<Family> to_target(const FeedTarget& from) {
   using Address = typename Family::Address;
@@ -37,7 +37,7 @@ const TargetOf<Family>& by_host() {
   return kTarget;
 }
 
-/// Returns whether the table has taken the change; else it is at a limit.
+/// Returns false if the table refuses the change because of a limit.
 template <class Change>
 bool is_taken(const Change& change) {
   try {
@@ -50,7 +50,7 @@ bool is_taken(const Change& change) {
 
 }  // namespace detail
 
-/// Returns whether the table has taken the change; else it is tried again later.
+/// Returns false if the table refuses the change. A refused change is stored and tried again later.
 template <class Family>
 template <class Change>
 bool FeedListener<Family>::try_to(const Subject& subject, const Change& change) {
@@ -64,8 +64,8 @@ bool FeedListener<Family>::try_to(const Subject& subject, const Change& change) 
   return taken;
 }
 
-/// Where something has gone there may be room. A failure costs microseconds, so a table that stays full is tried with a
-/// few only, with others the next time.
+/// Tries refused changes again, because removed entries may have made room. A failure costs microseconds, so a call
+/// stops after a few failures. The next call continues after the last change that was tried.
 template <class Family>
 void FeedListener<Family>::try_again() {
   constexpr int kMostFailures = 8;
@@ -84,7 +84,7 @@ void FeedListener<Family>::try_again() {
   refused_count_ = refused_.size();
 }
 
-/// Where it led before is wrong now.
+/// Lets the host forward packets to `prefix`, because the former target is no longer valid.
 template <class Family>
 void FeedListener<Family>::give_to_host(Prefix prefix) {
   if (detail::is_taken([&] { fib_.replace_route(prefix, detail::kMetric, detail::by_host<Family>()); })) return;
@@ -103,7 +103,7 @@ void FeedListener<Family>::put(Prefix prefix, const FeedTarget& target) {
 template <class Family>
 void FeedListener<Family>::remove(Prefix prefix) {
   if (!Family::is_looked_up(prefix)) return;
-  // Its neighbours may need more room by the shorter way than by its own.
+  // The neighbours below the prefix may need more room with the covering route than with this route.
   const auto change = [this, prefix] { fib_.remove_route(prefix, detail::kMetric); };
   if (!try_to({prefix, std::nullopt}, change)) give_to_host(prefix);
 }

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A forwarding table with everything that decides a packet's way: routes, the ports' own networks and addresses, and
-// neighbours. What the shader looks up is a table of the family's whose 16-bit next hops are sets of NextHops.
+// Implements the forwarding table (FIB): routes, connected networks, addresses of ports, and neighbours. The shader
+// looks up a table of the family, whose 16-bit next hops are sets of NextHops.
 //
-// For one prefix counts, in this order: an address of a port (local), an edge of a connected network (IPv4's broadcast
-// and network address, IPv6's anycast address of routers), a connected network, the route of the lowest metric, an
-// adjacency. An adjacency is the host prefix of a neighbour
-// to which the table without adjacencies leads by a link without gateway: that link with the neighbour as gateway. (A
-// host route without gateway leads to its own address in the same way, known neighbour or not.)
+// For each prefix the first entry of this list is active:
+//
+// 1. an address of a port (local)
+// 2. an edge of a connected network: IPv4's broadcast and network address, IPv6's anycast address of routers
+// 3. a connected network
+// 4. the route of the lowest metric
+// 5. an adjacency
+//
+// An adjacency is the host prefix of a neighbour. An adjacency exists if the table without adjacencies sends the
+// neighbour's address to a link without gateway. The next hop of an adjacency is that link with the neighbour as
+// gateway. A host route without gateway leads to its own address in the same way, even if no neighbour is known.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +35,12 @@
 
 namespace penumbra::forwarding {
 
-/// Calls from any control thread; they exclude each other. Workers read through table() and next_hops() meanwhile and
-/// see of each change the old state or the new. A call that throws has changed nothing. Changes work at once for
-/// engines on host memory; commit() after a batch of them brings the others up to date and lets memory be reused.
-/// Errors: std::length_error at a limit (the table's, NextHops'), std::invalid_argument for what makes no sense.
+/// Control threads may call all functions; a mutex serializes the calls. Workers read through table() and next_hops()
+/// at the same time and see either the old or the new state of each change.
+///
+/// A call that throws has changed nothing: std::length_error at a limit (the table's, NextHops'), std::invalid_argument
+/// for invalid arguments. Engines on host memory see a change immediately. After a batch of changes, commit() updates
+/// the other engines and allows memory to be reused.
 template <class Family>
 class Fib {
  public:
@@ -47,84 +55,85 @@ class Fib {
   using Neighbour = control::NeighbourOf<typename Family::AddressFamily>;
   using SetId = forwarding::SetId;
 
-  /// Takes over the ports' connected networks and addresses. `grace_periods` outlives it; `lookup` is an index of
-  /// Family::kLookups. Throws std::invalid_argument if two ports have the same address or network.
+  /// Adds the ports' connected networks and addresses. `grace_periods` must outlive this object. `lookup` is an index
+  /// of Family::kLookups. Throws std::invalid_argument if two ports have the same address or network.
   Fib(std::span<const PortInfo> ports, GracePeriods& grace_periods, std::size_t lookup = 0);
 
-  /// The ports' MAC addresses, MTUs and addresses; there may be more ports than before. While nobody reads. Throws
-  /// std::invalid_argument, with nothing changed, if two ports have the same address or network.
+  /// Updates the ports' MAC addresses, MTUs and addresses, and adds new ports. No worker may read during the call.
+  /// Throws std::invalid_argument, with nothing changed, if two ports have the same address or network.
   void set_ports(std::span<const PortInfo> ports);
 
-  /// An error if there is a route of this prefix and metric.
+  /// Adds a route. Throws std::invalid_argument if a route of this prefix and metric exists.
   void add_route(Prefix prefix, std::uint32_t metric, const RouteTarget& target);
-  /// Adds it, or changes where it leads.
+  /// Adds a route, or changes the target of an existing route.
   void replace_route(Prefix prefix, std::uint32_t metric, const RouteTarget& target);
-  /// The same, also for what only the host's tables have: addresses, broadcasts, ways that only the host knows.
+  /// Adds or changes a route. The target may be of a kind that only the host's tables have: an address, a broadcast, a
+  /// next hop that only the host reaches.
   void replace_route(Prefix prefix, std::uint32_t metric, const Target& target);
-  /// Returns whether there was such a route.
+  /// Returns false if there was no such route.
   bool remove_route(Prefix prefix, std::uint32_t metric);
-  /// Replaces all routes at once; connected networks, addresses and neighbours stay. Needs no commit().
+  /// Replaces all routes in one step. Connected networks, addresses and neighbours stay. Needs no commit().
   void load(const RouteList& list);
   /// Adds a neighbour, or changes its MAC address.
   void set_neighbour(const Neighbour& neighbour);
   void set_neighbour(std::uint16_t port, Address address, MacAddress mac);
-  /// Returns whether there was such a neighbour.
+  /// Returns false if there was no such neighbour.
   bool remove_neighbour(Address address, const std::string& port);
   bool remove_neighbour(std::uint16_t port, Address address);
   void commit();
 
   struct Answer {
     Prefix prefix;
-    std::string target;  ///< as control::to_string() has it, or "local dev PORT", "broadcast dev PORT"; the port may
-                         ///< be the host: "dev host"
+    std::string
+        target;  ///< as control::to_string() writes it, or "local dev PORT", "broadcast dev PORT"; PORT may be "host"
   };
-  /// The longest prefix that covers the address, and where it leads.
+  /// Returns the longest prefix that covers the address, with its target.
   std::optional<Answer> lookup(Address address) const;
-  /// What the shader's answer means: Answer::target, or "unreachable" for LookupTable::kNoRoute.
+  /// Returns the target of a shader's result: Answer::target, or "unreachable" for LookupTable::kNoRoute.
   std::string describe(std::uint16_t next_hop) const;
 
-  /// One thing that the table knows of a prefix.
+  /// Represents an entry of the table for a prefix.
   struct Row {
     Prefix prefix;
     std::string_view type;                ///< unicast, local, broadcast, blackhole, unreachable
-    std::vector<NextHop> next_hops;       ///< none of the last two
-    std::optional<std::uint32_t> metric;  ///< of routes
+    std::vector<NextHop> next_hops;       ///< empty for blackhole and unreachable
+    std::optional<std::uint32_t> metric;  ///< set for routes only
     std::string_view source;              ///< route, connected, local, broadcast, anycast, neighbour
     SetId set = 0;
-    bool active = false;  ///< it is what counts for its prefix
+    bool active = false;  ///< true if the entry decides for its prefix
   };
-  /// Everything on exactly this prefix.
+  /// Returns all entries of exactly this prefix.
   std::vector<Row> rows(Prefix prefix) const;
-  /// By prefix, until about `most` are found.
+  /// Returns entries in the order of prefixes, and stops after about `most` entries.
   std::vector<Row> rows(std::size_t most) const;
-  /// The known neighbours, by address.
+  /// Returns the known neighbours, sorted by address.
   std::vector<Neighbour> neighbours() const;
 
-  std::size_t prefixes() const;  ///< different ones in the table
+  std::size_t prefixes() const;  ///< number of different prefixes in the table
   std::size_t next_hop_sets() const;
-  std::vector<StructureMemory> memory() const;  ///< of each look-up structure that is kept
+  std::vector<StructureMemory> memory() const;  ///< memory of each look-up structure
   Table& table() { return table_.table(); }
-  const std::string& shader() const { return shader_; }  ///< the name of table()'s shader
+  const std::string& shader() const { return shader_; }  ///< name of the shader of table()
   const NextHopView<Family>& next_hops() const { return next_hops_.view(); }
 
  private:
-  static constexpr std::uint8_t kHost = Family::kBits;  ///< length of a host prefix
+  static constexpr std::uint8_t kHost = Family::kBits;  ///< length of a host prefix, bits
 
   struct Route {
     std::uint32_t metric;
     SetId set;
   };
-  using Routes = std::vector<Route>;  ///< of one prefix, by metric; each holds a reference to its set
+  using Routes = std::vector<Route>;  ///< routes of one prefix, sorted by metric; each holds a reference to its set
 
   struct Interface {
     SetId set;
     std::string_view source;
   };
-  /// What is known of an address that some port has a neighbour at.
+  /// Holds the state of an address at which some port has a neighbour.
   struct Adjacency {
     std::set<std::uint16_t> ports;
-    int cover = -1;            ///< length of the longest prefix but its own that covers it; -1: none
-    std::optional<SetId> set;  ///< where its prefix leads if there is to be one; holds a reference
+    int cover = -1;  ///< length of the longest prefix, except its own, that covers the address; -1 if there is none
+    std::optional<SetId> set;  ///< set of the adjacency, if there is one; holds a reference
   };
   using Adjacencies = std::map<Address, Adjacency>;
   struct AdjacencyChange {
@@ -132,7 +141,7 @@ class Fib {
     int cover;
     std::optional<SetId> set;
   };
-  /// An entry of the look-up table before and after.
+  /// Holds an entry of the look-up table before and after a change.
   struct Step {
     Prefix prefix;
     std::optional<SetId> before, after;
@@ -141,9 +150,9 @@ class Fib {
     std::size_t operator()(Prefix prefix) const { return hash(prefix); }
   };
   using RoutesByPrefix = std::unordered_map<Prefix, Routes, PrefixHash>;
-  struct Content;  ///< a whole new table (fib_load_code.h)
+  struct Content;  ///< a complete new table for load()
 
-  /// What a prefix of a port leads to.
+  /// Represents the target of a prefix that belongs to a port.
   struct Direct {
     Target::Kind kind;
     std::uint16_t port;
@@ -192,7 +201,8 @@ class Fib {
   std::string shader_{table_.table().name()};
   NextHops<Family> next_hops_;
   std::map<Prefix, Interface> interfaces_;
-  RoutesByPrefix routes_;  ///< of prefixes of which the look-up table alone does not say all: see table_remembers()
+  RoutesByPrefix
+      routes_;  ///< only prefixes whose routes the look-up table cannot store completely: see table_remembers()
   std::uint32_t usual_metric_ = 0;
   Adjacencies adjacencies_;
 };

@@ -20,7 +20,7 @@ Fib<Family>::Fib(std::span<const PortInfo> ports, GracePeriods& grace_periods, s
   table_.commit();
 }
 
-/// The addresses and networks of all ports.
+/// Returns the addresses and networks of all ports.
 template <class Family>
 std::map<typename Fib<Family>::Prefix, typename Fib<Family>::Direct> Fib<Family>::direct_prefixes(
     std::span<const PortInfo> ports) {
@@ -48,7 +48,8 @@ std::map<typename Fib<Family>::Prefix, typename Fib<Family>::Direct> Fib<Family>
   return all;
 }
 
-/// Makes a prefix one of a port, or of none any more. Routes and neighbours count for it again then.
+/// Assigns a prefix to a port, or removes the assignment. Without an assignment, routes and neighbours decide for the
+/// prefix again.
 template <class Family>
 void Fib<Family>::set_interface(Prefix prefix, const std::optional<Direct>& direct) {
   Routes routes = routes_of(prefix);
@@ -75,7 +76,7 @@ void Fib<Family>::set_ports(std::span<const PortInfo> ports) {
     if (!port.removed) port_indices_.emplace(port.name, port.index);
   }
   next_hops_.set_ports(ports);
-  // What is new comes before what covered it goes.
+  // New prefixes are added before the prefixes that covered them are removed.
   for (const auto& [prefix, direct] : after) {
     const auto known = before.find(prefix);
     if (known == before.end() || known->second != direct) set_interface(prefix, direct);
@@ -128,7 +129,7 @@ bool Fib<Family>::needs_address(const Target& target) {
                      [](const Hop& hop) { return !hop.gateway && hop.port != Hop::kHost; });
 }
 
-/// The target for packets to this address only: hops without gateway lead to the address.
+/// Returns the target for packets to this address only. Hops without gateway get the address as gateway.
 template <class Family>
 TargetOf<Family> Fib<Family>::for_address(Target target, Address address) {
   for (Hop& hop : target.hops) {
@@ -145,7 +146,7 @@ SetId Fib<Family>::acquire(const Target& target) {
   return next_hops_.acquire(target);
 }
 
-/// Room that only waits for its grace period is no reason to fail.
+/// Waits for a grace period if there is no room, so that memory that is about to become free causes no error.
 template <class Family>
 void Fib<Family>::make_room() {
   if (next_hops_.has_room()) return;
@@ -176,7 +177,7 @@ typename Fib<Family>::Routes Fib<Family>::routes_of(Prefix prefix) const {
   return {{.metric = usual_metric_, .set = *active}};
 }
 
-/// What counts for a prefix that has these routes.
+/// Returns the active set of a prefix that has these routes.
 template <class Family>
 std::optional<SetId> Fib<Family>::winner(Prefix prefix, const Routes& routes) const {
   if (const auto found = interfaces_.find(prefix); found != interfaces_.end()) return found->second.set;
@@ -187,15 +188,15 @@ std::optional<SetId> Fib<Family>::winner(Prefix prefix, const Routes& routes) co
   return std::nullopt;
 }
 
-/// Whether a prefix's only route, if it has this metric, is known from the look-up table alone. That is so for nearly
-/// all of a million routes, which then take no further memory.
+/// True if the look-up table alone stores the prefix's only route, given the route's metric. The table alone stores
+/// nearly all of a million routes, which then need no further memory.
 template <class Family>
 bool Fib<Family>::table_remembers(Prefix prefix, std::uint32_t metric, std::uint32_t usual_metric) const {
   return metric == usual_metric && !interfaces_.contains(prefix) &&
          (prefix.length != kHost || !adjacencies_.contains(prefix.address));
 }
 
-/// Keeps the routes of a prefix where routes_of() finds them, once the table is as it should be.
+/// Stores the routes of a prefix for routes_of(). The look-up table must already have its new state.
 template <class Family>
 void Fib<Family>::remember(Prefix prefix, Routes routes) {
   if (routes.empty() || (routes.size() == 1 && table_remembers(prefix, routes.front().metric, usual_metric_))) {
@@ -263,8 +264,8 @@ bool Fib<Family>::remove_route(Prefix prefix, std::uint32_t metric) {
   return true;
 }
 
-/// Makes these the routes of the prefix. Adjacencies come to stand before what covers them changes, and go after it
-/// has changed, so that no packet finds the cover where it should find the neighbour.
+/// Sets the routes of the prefix. New adjacencies are added before their cover changes, and old adjacencies are removed
+/// after that. So no packet takes the covering route when it should reach the neighbour.
 template <class Family>
 void Fib<Family>::change_routes(Prefix prefix, Routes routes) {
   const Step step{prefix, table_.find(prefix), winner(prefix, routes)};
@@ -290,13 +291,14 @@ void Fib<Family>::change_routes(Prefix prefix, Routes routes) {
   remember(prefix, std::move(routes));
 }
 
-/// What becomes of the adjacencies under a prefix if it leads to `after`. The new sets are acquired.
+/// Returns the changes of the adjacencies below `prefix` if the prefix leads to `after`. The new sets are acquired.
 template <class Family>
 std::vector<typename Fib<Family>::AdjacencyChange> Fib<Family>::plan_adjacencies(Prefix prefix,
                                                                                  std::optional<SetId> after) {
   std::vector<AdjacencyChange> changes;
   if (prefix.length == kHost) return changes;
-  std::optional<std::pair<int, std::optional<SetId>>> cover;  // the same for all: whose cover the prefix is or was
+  std::optional<std::pair<int, std::optional<SetId>>>
+      cover;  // the same for all adjacencies whose cover `prefix` is or was
   if (after) cover = {prefix.length, after};
   try {
     const Address last = prefix.last();
@@ -315,7 +317,8 @@ std::vector<typename Fib<Family>::AdjacencyChange> Fib<Family>::plan_adjacencies
   return changes;
 }
 
-/// The longest prefix of at most `longest` bits that covers the address, -1 for none, and where it leads.
+/// Returns the length and the set of the longest prefix of at most `longest` bits that covers the address. The length
+/// is -1 if there is no such prefix.
 template <class Family>
 std::pair<int, std::optional<SetId>> Fib<Family>::cover_of(Address address, int longest) const {
   for (int length = longest; length >= 0; --length) {
@@ -325,7 +328,8 @@ std::pair<int, std::optional<SetId>> Fib<Family>::cover_of(Address address, int 
   return {-1, std::nullopt};
 }
 
-/// The cover's target with the address as gateway where it has none, if that leads to a neighbour that is known.
+/// Returns the cover's target with the address as gateway of hops without one. Returns std::nullopt if no such hop
+/// leads to the known neighbour.
 template <class Family>
 std::optional<TargetOf<Family>> Fib<Family>::adjacency_target(Address address, const Adjacency& adjacency,
                                                               SetId cover) const {
@@ -344,7 +348,8 @@ std::optional<SetId> Fib<Family>::acquire_adjacency(Address address, const Adjac
   return target ? std::optional(acquire(*target)) : std::nullopt;
 }
 
-/// What the change does to the table: nothing if there is a route or an address of the router at it.
+/// Returns the step of the look-up table for this change. Returns std::nullopt if a route or an address of the router
+/// has priority at the address.
 template <class Family>
 std::optional<typename Fib<Family>::Step> Fib<Family>::adjacency_step(const AdjacencyChange& change) const {
   const Prefix host{change.at->first, kHost};
@@ -352,7 +357,7 @@ std::optional<typename Fib<Family>::Step> Fib<Family>::adjacency_step(const Adja
   return Step{host, change.at->second.set, change.set};
 }
 
-/// All steps or none.
+/// Applies all steps or none.
 template <class Family>
 void Fib<Family>::take(std::span<const Step> steps) {
   std::size_t taken = 0;
@@ -373,7 +378,7 @@ void Fib<Family>::enter(Prefix prefix, std::optional<SetId> set) {
   }
 }
 
-/// The table has taken the change.
+/// Records the change after the look-up table has applied it.
 template <class Family>
 void Fib<Family>::settle(const AdjacencyChange& change) {
   change.at->second.cover = change.cover;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bulk load: a whole table is worked out beside the one in force, and put in its place at once.
+// Implements bulk loading: builds a whole table next to the active table and then replaces the active table in one
+// step.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,8 @@ bool comes_before(const control::RouteOf<typename Family::AddressFamily>& a,
   return std::tie(a.prefix, a.metric) < std::tie(b.prefix, b.metric);
 }
 
-/// The metric of over half the routes, if one is; else any (Boyer and Moore's majority vote).
+/// Returns the metric that more than half of the routes have. If there is none, any metric is returned (Boyer and
+/// Moore's majority vote).
 template <class Family>
 std::uint32_t usual_metric(std::span<const control::RouteOf<typename Family::AddressFamily>> routes) {
   std::uint32_t candidate = 0;
@@ -34,12 +36,12 @@ std::uint32_t usual_metric(std::span<const control::RouteOf<typename Family::Add
 
 template <class Family>
 struct Fib<Family>::Content {
-  std::vector<typename LookupTable::Entry> entries;  ///< by prefix, without adjacencies
+  std::vector<typename LookupTable::Entry> entries;  ///< sorted by prefix, without adjacencies
   std::vector<typename LookupTable::Entry> adjacent;
   RoutesByPrefix routes;
   std::uint32_t usual_metric = 0;
   std::vector<SetId> host_sets;                    ///< acquired for single host routes
-  std::vector<AdjacencyChange> adjacency_changes;  ///< of all adjacencies; their sets are acquired
+  std::vector<AdjacencyChange> adjacency_changes;  ///< changes of all adjacencies; their sets are acquired
   std::vector<std::uint32_t> references = std::vector<std::uint32_t>(NextHops<Family>::kMaxSets, 0);
 };
 
@@ -50,7 +52,7 @@ void Fib<Family>::load(const RouteList& list) {
   Content content;
   content.usual_metric = detail::usual_metric<Family>(list.routes);
   try {
-    // A target that no route leads to any more may name a port that was removed.
+    // A target that no route uses any more may name a removed port.
     std::vector<bool> is_used(list.targets.size());
     for (const auto& route : list.routes) is_used[route.target] = true;
     for (std::size_t i = 0; i < list.targets.size(); ++i) {
@@ -78,7 +80,8 @@ void Fib<Family>::load(const RouteList& list) {
   commit_locked();
 }
 
-/// All but the adjacencies. Routes of one prefix become neighbours by sorting, the lowest metric first.
+/// Fills everything except the adjacencies. Sorting places the routes of one prefix next to each other, the lowest
+/// metric first.
 template <class Family>
 void Fib<Family>::fill(Content& content, const RouteList& list, std::span<const SetId> sets) {
   std::vector<control::RouteOf<typename Family::AddressFamily>> sorted;
@@ -128,7 +131,8 @@ void Fib<Family>::fill(Content& content, const RouteList& list, std::span<const 
   while (interface != interfaces_.end()) add_interface_entry();
 }
 
-/// Finds each adjacency's cover in one pass over the sorted entries, with a stack of the prefixes around the address.
+/// Finds the cover of each adjacency in one pass over the sorted entries. A stack holds the prefixes that contain the
+/// current address.
 template <class Family>
 void Fib<Family>::cover_adjacencies(Content& content) {
   std::vector<const typename LookupTable::Entry*> around;

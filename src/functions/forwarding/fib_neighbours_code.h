@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Neighbours, which come and go with their adjacencies.
+// Adds and removes neighbours together with their adjacencies.
 #pragma once
 
 #include "functions/forwarding/fib.h"
@@ -23,7 +23,7 @@ void Fib<Family>::set_neighbour(std::uint16_t port, Address address, MacAddress 
   const Routes routes = routes_of(host);
   const auto at = adjacencies_.try_emplace(address).first;
   at->second.ports.insert(port);
-  remember(host, routes);  // the table alone can no longer tell a route from an adjacency
+  remember(host, routes);  // the table alone can no longer distinguish a route from an adjacency
   try {
     const auto [length, cover] = cover_of(address, kHost - 1);
     const AdjacencyChange change{at, length, acquire_adjacency(at->first, at->second, cover)};
@@ -62,7 +62,7 @@ bool Fib<Family>::remove_neighbour(std::uint16_t port, Address address) {
     if (change.set) next_hops_.release(*change.set);
     throw;
   }
-  next_hops_.remove_neighbour(port, address);  // make_room() has seen to it that this cannot fail
+  next_hops_.remove_neighbour(port, address);  // cannot fail after make_room()
   settle(change);
   forget_port(at, port);
   return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table in words.
+// Describes the table for users.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +51,7 @@ std::string Fib<Family>::describe(std::uint16_t next_hop) const {
 
 template <class Family>
 void Fib<Family>::append_rows(Prefix prefix, std::optional<SetId> active, std::vector<Row>& rows) const {
-  bool taken = false;  // an earlier row is the one that counts
+  bool taken = false;  // true if an earlier row is active
   const auto add = [&](SetId set, std::string_view source, std::optional<std::uint32_t> metric) {
     const Target target = next_hops_.target(set);
     rows.push_back({prefix, FeedTarget::name_of(target.kind), next_hops(target), metric, source, set,

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A function that forwards packets of one address family by longest prefix. What is particular to the family it says in
-// a `Family`, one of include/penumbra/ip.h's with these members besides:
+// Forwards packets of one address family by longest prefix match. The template parameter `Family` describes the address
+// family. `Family` extends a class of include/penumbra/ip.h with these members:
 //
-// - Outcome: an enumeration of all that can become of a packet, its reasons by index; reasons(): these, if the host has
-//   the same routes and if not; kToBroadcast: the outcome of a Target of kind broadcast; kHopsUsedUp, kTooLong: those
-//   of packets that have no hop left, or are longer than the egress port's MTU
-// - inspect(): judges a frame up to where its destination is looked up
-// - LookupTable, ahead(), Column, column(): the table's owner, what fetches for its shader, what that reads
-// - kLookups, make_table(): the structures that a look-up can have, the usual one first, and a table of one of them
-// - kLooksUpLinkLocal: whether link-local addresses are looked up, so that the key `link_local` says what becomes of
-// them
-// - Header: where in a header things stand, what is changed in it when it is sent on, its flow's hash
-// - edges(), kEdgeKind, kEdgeSource: addresses of a connected network that are no host's, and whose they are
-// - is_looked_up(): whether packets to a prefix are looked up, not judged before
+// - Outcome: an enumeration of all results for a packet, in the order of its reasons
+// - reasons(): the reasons, for a host with the same routes or for any other host
+// - kToBroadcast: the outcome for a Target of kind broadcast
+// - kHopsUsedUp, kTooLong: the outcomes for packets without hops left and for packets longer than the egress MTU
+// - inspect(): checks a frame before its destination is looked up
+// - LookupTable, ahead(), Column, column(): the owner of the table, the prefetcher for its shader, the shader's input
+// - kLookups, make_table(): the names of the look-up structures, the default first, and a factory for their tables
+// - kLooksUpLinkLocal: true if link-local addresses are looked up, so that the key `link_local` selects their treatment
+// - Header: the positions of header fields, the changes for forwarding, the flow hash
+// - edges(), kEdgeKind, kEdgeSource: reserved addresses of a connected network, with the kind and source of their
+//   entries
+// - is_looked_up(): false if packets to a prefix are decided before the look-up
 // - kName, kEthertype, kFlowSeed
 //
-// function_code.h has the definitions; a function's source instantiates them.
+// The source file of a function instantiates the templates.
 #pragma once
 
 #include <algorithm>
@@ -40,14 +41,14 @@ namespace penumbra::forwarding {
 template <class Family>
 class ForwardingFunction final : public Function {
  public:
-  /// Forwards between the context's ports. `lookup` is an index of Family::kLookups. Throws std::invalid_argument if
-  /// their addresses clash.
+  /// Forwards between the ports of the context. `lookup` is an index of Family::kLookups. Throws std::invalid_argument
+  /// if addresses of the ports conflict.
   explicit ForwardingFunction(const FunctionContext& context, std::size_t lookup = 0);
 
-  /// For changes while packets are forwarded.
+  /// Returns the table, which may change while packets are forwarded.
   Fib<Family>& fib() { return fib_; }
-  /// Fills the table: with the configuration's routes, and if it follows others, by the feed. Throws InputError. Once,
-  /// before differences() and exchange().
+  /// Fills the table with the configuration's routes. If the configuration follows route sources, the feed fills the
+  /// table too. Throws InputError. Must be called once, before differences() and exchange().
   void configure(const ConfigNode& config, const FunctionContext& context);
 
   const std::vector<Reason>& reasons() const override { return *reasons_; }
@@ -79,7 +80,7 @@ class ForwardingFunction final : public Function {
 
   bool is_for_another(Outcome outcome, const std::uint8_t* frame) const;
   void forget_neighbours(Neighbours known, Neighbours kept);
-  // Of commands (commands_code.h).
+  // The commands use these functions.
   Routes added_routes(const CommandEntries& entries, bool may_exist) const;
   Routes removed_routes(const CommandEntries& entries) const;
   const OwnRoute& find_removed(const Removal& removal, std::span<const OwnRoute> routes,
@@ -105,11 +106,11 @@ class ForwardingFunction final : public Function {
   const std::vector<Reason>* reasons_ = &Family::reasons(false);
   std::vector<std::string> warnings_;
   std::vector<PortInfo> ports_;
-  std::vector<StationFilter> stations_;  ///< by port
+  std::vector<StationFilter> stations_;  ///< by port index
   Fib<Family> fib_;
   FeedListener<Family> listener_{fib_};
-  Configuration<Family> configuration_;              ///< as it was read last
-  std::unique_ptr<RouteSubscription> subscription_;  ///< null: the configuration's routes are all
+  Configuration<Family> configuration_;              ///< as last read
+  std::unique_ptr<RouteSubscription> subscription_;  ///< null if only the configuration's routes are used
 };
 
 }  // namespace penumbra::forwarding

@@ -19,7 +19,8 @@
 namespace penumbra::forwarding {
 namespace detail {
 
-/// Why a packet that was looked up is not sent on. The order is docs/functions/ipv4.md's.
+/// Returns why a packet is not forwarded after its look-up. The order of the checks is specified in
+/// docs/functions/ipv4.md.
 template <class Family>
 typename Family::Outcome refusal(const NextHopSlotOf<Family>& slot, std::uint8_t hops_left, bool link_local) {
   using Outcome = typename Family::Outcome;
@@ -46,7 +47,7 @@ void ForwardingFunction<Family>::bind(std::span<const PortInfo> ports) {
   fib_.set_ports(ports);
 }
 
-/// Whether a frame that is not to be forwarded here is left to a function behind this one.
+/// True if a later function may handle a frame that this function does not forward.
 template <class Family>
 bool ForwardingFunction<Family>::is_for_another(Outcome outcome, const std::uint8_t* frame) const {
   if (outcome == Outcome::runt || outcome == Outcome::wrong_mac) return false;
@@ -92,7 +93,8 @@ void ForwardingFunction<Family>::post_shade(Chunk& chunk) noexcept {
     std::uint8_t* const header = frame + kEthernetBytes;
     const std::size_t total_bytes = Header::packet_bytes(header);
     const auto& slot = next_hops.slot(sets[item], [&] {
-      // Ports are those of the packet: what follows it is padding, what is in a later segment is not at hand.
+      // The flow hash reads ports from the packet only. Bytes after the packet are padding, and later segments are not
+      // accessible here.
       return Header::flow_hash(header, std::min(total_bytes, packet->data_len - kEthernetBytes), Family::kFlowSeed);
     });
     const bool link_local = drops_link_local && Header::is_link_local(header);
@@ -102,7 +104,7 @@ void ForwardingFunction<Family>::post_shade(Chunk& chunk) noexcept {
     }
     std::memcpy(frame, slot.addresses.data(), slot.addresses.size());
     Header::decrement(header);
-    // What follows the packet may stay, but not where it makes the frame longer than the link takes.
+    // Padding may stay unless it makes the frame longer than the link's MTU allows.
     if (packet->data_len > kEthernetBytes + slot.mtu) [[unlikely]] {
       packet->data_len = static_cast<std::uint16_t>(kEthernetBytes + total_bytes);
       packet->pkt_len = packet->data_len;
@@ -111,7 +113,8 @@ void ForwardingFunction<Family>::post_shade(Chunk& chunk) noexcept {
   }
 }
 
-/// Asks nothing of the table: its owner may be waiting for this very worker to become quiescent.
+/// Must not access the table's control side: its owner may hold a lock while it waits for this worker to become
+/// quiescent.
 template <class Family>
 std::string ForwardingFunction<Family>::trace(const Chunk& chunk, std::uint16_t packet) const {
   using Header = typename Family::Header;
@@ -150,7 +153,7 @@ void ForwardingFunction<Family>::configure(const ConfigNode& config, const Funct
   warnings_ = warnings_of(configuration, config, ports_);
   const char* key = "neighbours";
   try {
-    // Neighbours first, so that no route is there before what it leads to.
+    // Neighbours are added first, so that no route exists before its next hop.
     for (const auto& neighbour : configuration.neighbours) fib_.set_neighbour(neighbour);
     fib_.commit();
     key = "routes";
@@ -162,7 +165,7 @@ void ForwardingFunction<Family>::configure(const ConfigNode& config, const Funct
     } else if (!configuration.routes.routes.empty()) {
       fib_.load(configuration.routes);
     }
-  } catch (const std::logic_error& error) {  // a limit
+  } catch (const std::logic_error& error) {  // a limit was reached
     const ConfigNode file = config.get(key);
     if (!file.present()) throw config.error(error.what());
     throw file.error((control::has_own_lines(file) ? "" : file.path().string() + ": ") + error.what());
@@ -213,7 +216,7 @@ void ForwardingFunction<Family>::exchange(Function& next) {
   drops_link_local_ = Family::kLooksUpLinkLocal && !configuration_.forwards_link_local;
 }
 
-/// Those of the first list that the second has not.
+/// Removes the neighbours of `known` that are not in `kept`.
 template <class Family>
 void ForwardingFunction<Family>::forget_neighbours(Neighbours known, Neighbours kept) {
   std::set<std::pair<std::string, Address>> keep;
@@ -223,7 +226,7 @@ void ForwardingFunction<Family>::forget_neighbours(Neighbours known, Neighbours 
   }
 }
 
-/// Makes one of the configuration; what FunctionInfo::create does.
+/// Creates a function from its configuration (FunctionInfo::create).
 template <class Family>
 std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
   std::unique_ptr<ForwardingFunction<Family>> function;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands behind the 16-bit next hops of the forwarding table. One of them names a set; a set leads to a slot, or
-// by way of buckets to several; a slot says how to send a packet, or why not:
+// Resolves the 16-bit next hops of the forwarding table. A next hop is the number of a set. A set leads to one slot
+// directly, or to several slots through buckets. A slot has all data to send a packet, or the reason why none is sent:
 //
 //   set -> slot, or one of the set's buckets -> slot: MAC addresses, port, MTU, outcome
 //
-// Readers change nothing and take no lock. What a reader can reach is either never written again (slots) or is one
-// atomic word (a set's, a bucket's) of which the old value and the new one are both right. Sets, buckets and slots that
-// nothing points to any more are written anew only after a grace period.
+// Readers change nothing and take no lock. All data that a reader can reach is either immutable (slots) or one atomic
+// word (of a set or a bucket). For such a word both the old and the new value are valid. Unreferenced sets, buckets and
+// slots are reused only after a grace period.
 #pragma once
 
 #include <array>
@@ -30,56 +30,57 @@
 
 namespace penumbra::forwarding {
 
-// What follows is written once for both families. `Family` is one of include/penumbra/ip.h's with what a function adds
-// to it (functions/forwarding/function.h lists that).
+// The templates serve both address families. `Family` is a class of include/penumbra/ip.h with the members that
+// functions/forwarding/function.h lists.
 
-/// The number of a set, which is what a look-up gives.
+/// Numbers the sets. A look-up returns such a number.
 using SetId = std::uint16_t;
 
-/// One way towards a destination, as control::NextHopOf, by the port's index.
+/// Represents a next hop like control::NextHopOf, but with the index of its port.
 template <class Family>
 struct HopOf {
   static constexpr std::uint16_t kHost = 0xFFFF;
 
-  std::uint16_t port = 0;                           ///< or kHost: only the host knows the way; then without gateway
-  std::optional<typename Family::Address> gateway;  ///< none: whoever has the destination address on this port's link
+  std::uint16_t port = 0;  ///< index of the port, or kHost without gateway if only the host reaches the next hop
+  std::optional<typename Family::Address> gateway;  ///< std::nullopt: the destination itself, on the link of this port
   std::uint16_t weight = 1;
-  bool on_link = false;  ///< the gateway is the destination itself: this stands for a hop without gateway
+  bool on_link = false;  ///< true if the gateway is the destination itself, which replaces a hop without gateway
 
   auto operator<=>(const HopOf&) const = default;
 };
 
-/// Where a prefix leads. Equal targets share a set.
+/// Represents the target of a prefix. Equal targets share a set.
 template <class Family>
 struct TargetOf {
   using Kind = FeedTarget::Kind;
   Kind kind = Kind::unicast;
-  std::vector<HopOf<Family>> hops;  ///< unicast: at least one; local and broadcast: who has the address; else none
+  std::vector<HopOf<Family>>
+      hops;  ///< unicast: at least one; local and broadcast: the port with the address; empty for all other kinds
 
   auto operator<=>(const TargetOf&) const = default;
 };
 
-/// How to send a packet on. Never changes while a reader can reach it.
+/// Holds the data to send a packet. A slot is immutable while a reader can reach it.
 template <class Family>
 struct alignas(32) NextHopSlotOf {
   using Outcome = typename Family::Outcome;
-  std::array<std::uint8_t, 12> addresses{};  ///< the frame's first bytes: destination and source MAC
-  std::uint16_t port = 0;                    ///< of egress
-  std::uint16_t mtu = 0;                ///< longest IP packet; 0 unless outcome is forward, so that one test serves
-  Outcome outcome = Outcome::no_route;  ///< forward, or why nothing is sent this way
+  std::array<std::uint8_t, 12> addresses{};  ///< the first bytes of the frame: destination and source MAC
+  std::uint16_t port = 0;                    ///< egress port
+  std::uint16_t mtu = 0;  ///< longest IP packet, bytes; 0 unless outcome is forward, so that one comparison suffices
+  Outcome outcome = Outcome::no_route;  ///< forward, or the reason why no packet is sent
 };
 template <class Family>
 class NextHops;
 
-/// What workers use. Copies of it stay valid as long as the owner lives.
+/// Gives readers access to the next hops. Copies stay valid as long as the owner lives.
 template <class Family>
 class NextHopView {
  public:
   using NextHopSlot = NextHopSlotOf<Family>;
   static_assert(sizeof(NextHopSlot) == 32);
 
-  /// The slot for a packet whose look-up gave `set` (Table::kNoRoute too). `flow_hash()` is called only if the set
-  /// has more than one next hop.
+  /// Returns the slot for a packet with the look-up result `set`, which may be Table::kNoRoute. Calls `flow_hash()`
+  /// only if the set has more than one next hop.
   template <class FlowHash>
   const NextHopSlot& slot(std::uint16_t set, FlowHash&& flow_hash) const {
     std::uint32_t word = __atomic_load_n(&sets_[set], __ATOMIC_ACQUIRE);
@@ -91,14 +92,14 @@ class NextHopView {
 
  private:
   friend class NextHops<Family>;
-  static constexpr std::uint32_t kShared = 1U << 16;  ///< in place of a slot's index: the set's buckets have several
+  static constexpr std::uint32_t kShared = 1U << 16;  ///< marks a set with buckets; replaces the index of a slot
 
-  const std::uint32_t* sets_ = nullptr;     ///< 65,536 words, one for each answer of a look-up
-  const std::uint16_t* buckets_ = nullptr;  ///< kBuckets a set
+  const std::uint32_t* sets_ = nullptr;     ///< 65,536 words, one for each look-up result
+  const std::uint16_t* buckets_ = nullptr;  ///< kBuckets for each set
   const NextHopSlot* slots_ = nullptr;
 };
 
-/// The owner. One thread at a time.
+/// Owns the next hops. Only one thread at a time may use this class.
 template <class Family>
 class NextHops {
  public:
@@ -110,7 +111,7 @@ class NextHops {
   using NextHopSlot = NextHopSlotOf<Family>;
   static constexpr std::size_t kMaxSets = 32'768;      ///< different targets
   static constexpr std::size_t kMaxLinks = 32'768;     ///< different (gateway, port)
-  static constexpr std::size_t kMaxHops = kMaxClaims;  ///< of one target
+  static constexpr std::size_t kMaxHops = kMaxClaims;  ///< hops of one target
 
   NextHops(GracePeriods& grace_periods, std::span<const PortInfo> ports);
   NextHops(const NextHops&) = delete;
@@ -118,35 +119,39 @@ class NextHops {
 
   const NextHopView<Family>& view() const { return view_; }
 
-  /// The set of a target, made if there is none yet, with one more reference. Throws std::length_error at a limit and
-  /// std::invalid_argument for a target of more than kMaxHops hops; nothing has changed then.
+  /// Returns the set of a target with one more reference, and creates the set if necessary. Throws std::length_error at
+  /// a limit, and std::invalid_argument if the target has more than kMaxHops hops. An exception leaves everything
+  /// unchanged.
   SetId acquire(const Target& target);
-  /// Takes one reference off. Without any the set is gone for acquire(), but readers may still use it.
+  /// Removes one reference. acquire() no longer finds a set without references, but readers may still use the set.
   void release(SetId set);
-  /// Makes references[set] the number of references of each set, and releases those with none.
+  /// Sets the number of references of each set to references[set], and releases the sets without references.
   void set_references(std::span<const std::uint32_t> references);
   const Target& target(SetId set) const { return *sets_[set].target; }
 
-  /// Says where packets to `gateway` on a port go, from now on. Returns whether that is news. Throws std::length_error.
+  /// Sets the MAC address for packets to `gateway` on a port. Returns false if the address is already set. Throws
+  /// std::length_error.
   bool set_neighbour(std::uint16_t port, Address gateway, MacAddress mac);
-  /// Forgets it. Returns whether it was known. Throws std::length_error.
+  /// Removes a neighbour. Returns false if the neighbour is unknown. Throws std::length_error.
   bool remove_neighbour(std::uint16_t port, Address gateway);
   std::optional<MacAddress> neighbour(std::uint16_t port, Address gateway) const;
 
-  /// Takes over the ports' MAC addresses and MTUs. While nobody reads.
+  /// Sets the ports' MAC addresses and MTUs. No worker may read during the call.
   void set_ports(std::span<const PortInfo> ports);
 
-  /// What was released so far can no longer be reached by new packets: the grace period before its reuse begins.
+  /// Starts the grace period of everything that was released so far. New packets must no longer reach the released
+  /// sets.
   void retire();
-  /// Whether an acquire() and a change of a neighbour can fail at the limits only; else reclaim(true) sees to that.
+  /// True if only the limits can make acquire() or a change of a neighbour fail. Otherwise reclaim(true) makes room.
   bool has_room() const { return !free_sets_.empty() && free_slots_.size() > kMaxHops; }
-  /// Makes what was retired long enough ago free again; with `wait` all that was retired.
+  /// Frees everything whose grace period has elapsed. With `wait`, waits for the grace periods of all retired objects.
   void reclaim(bool wait);
 
   std::size_t sets() const { return by_target_.size(); }
 
  private:
-  /// A (gateway, port) that sets use or whose MAC address is known. Without gateway: the link as such.
+  /// Identifies a (gateway, port) that sets use or whose MAC address is known. Without gateway, the key names the link
+  /// itself.
   struct LinkKey {
     std::uint16_t port = 0;
     std::optional<Address> gateway;
@@ -164,7 +169,7 @@ class NextHops {
     std::uint32_t references = 0;
     std::uint32_t word = 0;  ///< as published
   };
-  /// What waits for a grace period.
+  /// Sets and slots that wait for the end of a grace period.
   struct Retired {
     std::uint64_t grace_period = 0;
     std::vector<SetId> sets;

@@ -12,10 +12,10 @@
 namespace penumbra::forwarding {
 namespace detail {
 
-inline constexpr std::size_t kWords = 65'536;  // any value that a look-up can give, that for no route with them
-inline constexpr std::size_t kSlots = 65'536;  // twice kMaxLinks: a change of all of them needs no grace period
+inline constexpr std::size_t kWords = 65'536;  // all possible look-up results, including the result for no route
+inline constexpr std::size_t kSlots = 65'536;  // twice kMaxLinks: all links can change without a grace period
 
-/// Slots of their own for what has no next hop. Slot 0 stands for no route, since a set's word is 0 at first.
+/// Outcomes without next hop have fixed slots. Slot 0 means no route, because the word of a set is initially 0.
 template <class Family>
 constexpr std::array kFixedSlots{Family::Outcome::no_route,    Family::Outcome::local,
                                  Family::kToBroadcast,         Family::Outcome::blackhole,
@@ -28,7 +28,7 @@ std::uint16_t fixed_slot(typename Family::Outcome outcome) {
 }
 
 template <class Element>
-Element* untouched(std::size_t count) {  // memory that costs nothing before it is written
+Element* untouched(std::size_t count) {  // pages stay unmapped until they are written
   void* memory = std::aligned_alloc(64, count * sizeof(Element));
   if (memory == nullptr) throw std::bad_alloc();
   return static_cast<Element*>(memory);
@@ -38,8 +38,8 @@ inline void write_mac(MacAddress mac, std::uint8_t* bytes) {
   for (int i = 0; i < 6; ++i) bytes[i] = static_cast<std::uint8_t>(mac.value >> (40 - 8 * i));
 }
 
-/// Of 32 bits, for BucketClaim::identity: nearly always different for different gateways of one target, and if not they
-/// only get in each other's way more often.
+/// Returns 32 bits for BucketClaim::identity. Different gateways of one target may, rarely, have the same number. Such
+/// gateways compete for the same buckets more often.
 inline std::uint64_t number(Ipv4Address address) {
   return address.value;
 }
@@ -118,7 +118,7 @@ void NextHops<Family>::check_room(const Target& target, const std::set<LinkKey>&
   }
 }
 
-/// For a target that is no more than one slot.
+/// Requires a target that needs a single slot.
 template <class Family>
 std::uint32_t NextHops<Family>::word_of(const Target& target) const {
   switch (target.kind) {
@@ -138,10 +138,10 @@ std::uint32_t NextHops<Family>::word_of(const Target& target) const {
   return links_.at({target.hops.front().port, target.hops.front().gateway}).slot;
 }
 
-/// For a target of several links.
+/// Requires a target with several links.
 template <class Family>
 void NextHops<Family>::share(SetId set, const Target& target) {
-  std::map<LinkKey, std::uint32_t> weights;  // a link named twice counts twice
+  std::map<LinkKey, std::uint32_t> weights;  // a link that occurs twice has both weights
   for (const Hop& hop : target.hops) weights[{hop.port, hop.gateway}] += hop.weight;
   std::vector<BucketClaim> claims;
   std::vector<std::uint16_t> slots;
@@ -203,7 +203,7 @@ void NextHops<Family>::set_references(std::span<const std::uint32_t> references)
   }
 }
 
-/// Readers may still hold the set, so its word, buckets and slots stay.
+/// Removes a set. The word, buckets and slots of the set stay because readers may still use them.
 template <class Family>
 void NextHops<Family>::drop(SetId set) {
   const Target& target = *sets_[set].target;
@@ -256,7 +256,7 @@ std::optional<MacAddress> NextHops<Family>::neighbour(std::uint16_t port, Addres
   return found == links_.end() ? std::nullopt : found->second.mac;
 }
 
-/// Gives a link whose MAC address has changed another slot, and leads its users there.
+/// Moves a link whose MAC address has changed to a new slot, and redirects its users.
 template <class Family>
 void NextHops<Family>::move_link(const LinkKey& key, Link& link) {
   if (link.users.empty()) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: where a packet may go, worked out slowly from lists. It shares no code with what it judges.
+// Implements an oracle for tests. The oracle computes from lists, slowly, where a packet may go. The oracle shares no
+// code with the function under test.
 #pragma once
 
 #include <cstddef>
@@ -31,15 +32,15 @@ inline std::uint64_t mac(const Bytes& bytes, std::size_t at) {
   return std::uint64_t{word(bytes, at)} << 32 | address(bytes, at + 2);
 }
 
-/// What may be done with a packet: one thing, or with several next hops any of a few.
+/// Holds the permitted results for a packet: one result, or any of several next hops.
 struct Judgement {
-  std::string reason;                                           ///< empty: it is sent
-  std::set<std::pair<std::uint16_t, std::uint64_t>> next_hops;  ///< (port, MAC) that it may be sent to
-  std::set<std::string> member_reasons;                         ///< reasons that hold for some of several next hops
+  std::string reason;                                           ///< empty if the packet is sent
+  std::set<std::pair<std::uint16_t, std::uint64_t>> next_hops;  ///< (port, MAC) that the packet may be sent to
+  std::set<std::string> member_reasons;                         ///< reasons that apply to some of several next hops
 };
 
-/// Routes, neighbours and ports as lists. `Rules` say what a family calls things: edge(network, address), the reason if
-/// an address of a connected network is no host's, or ""; kHopsUsedUp; kTooLong.
+/// Holds lists of routes, neighbours and ports. `Rules` has the names of the family: edge(network, address), which
+/// returns the reason for a reserved address of a connected network or ""; kHopsUsedUp; kTooLong.
 template <class Family, class Rules>
 struct NetworkOf {
   using Address = typename Family::Address;
@@ -47,8 +48,8 @@ struct NetworkOf {
   using RouteTarget = control::RouteTargetOf<Family>;
 
   std::vector<PortInfo> ports;
-  /// By (prefix, metric). The port "host" stands for any interface of the host's that is no port's, "unreachable by
-  /// host" for what the host itself has no way to.
+  /// Holds routes by (prefix, metric). The port "host" means any interface of the host that is not a port. The port
+  /// "unreachable by host" means a destination that the host cannot reach.
   std::map<std::pair<Prefix, std::uint32_t>, RouteTarget> routes;
   std::map<std::pair<std::string, Address>, MacAddress> neighbours;
 
@@ -59,7 +60,8 @@ struct NetworkOf {
     throw std::out_of_range(name);
   }
 
-  /// For a packet of that many bytes and that many hops left to `destination`. `link_local`: it may not leave its link.
+  /// Returns the results for a packet of `total_bytes` bytes with `hops_left` hops to `destination`. A packet with
+  /// `link_local` must not leave its link.
   Judgement judge(Address destination, unsigned hops_left, std::size_t total_bytes, bool link_local = false) const {
     for (const PortInfo& candidate : ports) {
       for (const auto& own : candidate.template addresses_of<Family>()) {
@@ -73,7 +75,8 @@ struct NetworkOf {
       }
     }
     if (link_local) return {.reason = "link_local", .next_hops = {}, .member_reasons = {}};
-    // The longest prefix; for one prefix the connected network before routes, of those the lowest metric.
+    // The longest prefix decides. For one prefix the connected network precedes routes, and the lowest metric precedes
+    // higher ones.
     std::optional<std::tuple<int, int, std::int64_t>> best;
     RouteTarget target;
     const auto consider = [&](Prefix prefix, int connected, std::uint32_t metric, const RouteTarget& leads) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The configuration's own routes and neighbours, and how commands change them.
+// Changes the routes and neighbours of the configuration for commands.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace penumbra::forwarding {
 
-/// Routes that come, go, or lead elsewhere. (prefix, metric) is unique.
+/// Holds added, removed and changed routes. (prefix, metric) is unique.
 template <class Family>
 struct RouteChanges {
   using Prefix = typename Family::Prefix;
@@ -27,7 +27,7 @@ struct RouteChanges {
   struct Route {
     Prefix prefix;
     std::uint32_t metric = 0;
-    std::uint32_t before = kNone, after = kNone;  ///< indices into targets; kNone: there is no such route
+    std::uint32_t before = kNone, after = kNone;  ///< indices into targets; kNone if there is no such route
   };
   std::vector<Target> targets;
   std::vector<Route> routes;
@@ -38,8 +38,8 @@ struct RouteChanges {
     return changes;
   }
 
-  /// Whether no address is in two of the prefixes: a packet finds the routes before or after the changes then, even if
-  /// they are made one by one.
+  /// True if no address is in two of the prefixes. Each packet then takes the route before or after all changes, even
+  /// if they are applied one by one.
   bool are_disjoint() const {
     std::vector<Prefix> prefixes;
     prefixes.reserve(routes.size());
@@ -50,14 +50,14 @@ struct RouteChanges {
   }
 };
 
-/// The routes of some prefixes in a list.
+/// Selects the routes of some prefixes from a list.
 template <class Family>
 class RoutesOfPrefixes {
  public:
   using Prefix = typename Family::Prefix;
   using Route = control::RouteOf<typename Family::AddressFamily>;
 
-  /// One pass over the list. `wanted` may name a prefix several times.
+  /// Reads the list once. `wanted` may contain a prefix several times.
   RoutesOfPrefixes(std::span<const Route> list, std::vector<Prefix> wanted) {
     std::ranges::sort(wanted);
     for (const Route& route : list) {
@@ -78,14 +78,15 @@ class RoutesOfPrefixes {
  private:
   static std::tuple<Prefix, std::uint32_t> key_of(const Route& route) { return {route.prefix, route.metric}; }
 
-  std::vector<Route> found_;  ///< by prefix and metric
+  std::vector<Route> found_;  ///< sorted by prefix and metric
 };
 
-/// Makes the changes in the list, in one pass.
+/// Applies the changes to the list, in one pass.
 template <class Family>
 void change_list(control::RouteListOf<typename Family::AddressFamily>& list, const RouteChanges<Family>& changes) {
   using Changes = RouteChanges<Family>;
-  std::vector<std::uint32_t> numbers(changes.targets.size(), Changes::kNone);  // in the list, once they are known
+  std::vector<std::uint32_t> numbers(changes.targets.size(),
+                                     Changes::kNone);  // target indices in the list, kNone until they are known
   const auto number_of = [&](std::uint32_t target) {
     if (numbers[target] == Changes::kNone) {
       const auto known = std::ranges::find(list.targets, changes.targets[target]);
@@ -113,7 +114,7 @@ void change_list(control::RouteListOf<typename Family::AddressFamily>& list, con
   }
 }
 
-/// A neighbour that comes, goes, or gets another MAC address.
+/// Represents an added or removed neighbour, or a neighbour with a new MAC address.
 template <class Family>
 struct NeighbourChange {
   typename Family::Address address;
@@ -127,7 +128,7 @@ std::vector<NeighbourChange<Family>> reversed(std::vector<NeighbourChange<Family
   return changes;
 }
 
-/// The neighbour in a list; its end if there is none.
+/// Returns the neighbour in a list, or the end of the list if there is none.
 template <class Neighbours, class Address>
 auto find_neighbour(Neighbours& list, Address address, const std::string& port) {
   return std::ranges::find_if(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the function shows. Where a feed fills the table, the routes are shown as the feed knows them, also those that
-// do not count.
+// Shows routes, neighbours and sources. If a feed fills the table, all routes of the feed are shown, including inactive
+// routes.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -31,13 +31,13 @@ inline std::string to_text(const FeedHop::Gateway& gateway) {
   return six == nullptr ? "" : to_string(*six);
 }
 
-/// Whether a next hop is the host's because its gateway is not of the route's family.
+/// True if the host handles a next hop because its gateway is not of the route's family.
 template <class RouteFamily>
 bool is_of_other_family(const FeedHop::Gateway& gateway) {
   return gateway.index() != 0 && !std::holds_alternative<typename RouteFamily::Address>(gateway);
 }
 
-/// Routes in JSON, prefix by prefix.
+/// Lists routes as JSON, prefix by prefix.
 template <class Family>
 class Listing {
  public:
@@ -47,7 +47,7 @@ class Listing {
   Listing(const Fib<Family>& fib, const RouteSubscription* feed, std::span<const PortInfo> ports)
       : fib_(fib), feed_(feed), ports_(ports) {}
 
-  /// What the table has of prefixes: those of one prefix stand together.
+  /// Adds rows of the table. Rows of one prefix must be adjacent.
   void add(std::span<const Row> rows) {
     while (!rows.empty()) {
       const auto end = std::ranges::find_if(rows, [&](const auto& row) { return row.prefix != rows[0].prefix; });
@@ -57,7 +57,7 @@ class Listing {
     }
   }
   void add(Prefix prefix) { add(prefix, fib_.rows(prefix)); }
-  /// What the feed has of a prefix of the family that this function does not forward.
+  /// Adds the feed's routes of a prefix whose family this function does not forward.
   void add_beside(Ipv6Prefix prefix) {
     const std::size_t before = list_.size();
     feed_->visit(prefix,
@@ -69,7 +69,7 @@ class Listing {
   nlohmann::ordered_json take() { return std::move(list_); }
 
  private:
-  /// The feed's routes stand in place of the one that the table has of them.
+  /// Adds the rows of a prefix. The feed's routes replace the route that the table has for them.
   void add(Prefix prefix, std::span<const Row> rows) {
     const std::size_t before = list_.size();
     const auto is_route = [](const Row& row) { return row.source == "route"; };
@@ -94,7 +94,7 @@ class Listing {
     if (list_.size() > before) ++prefixes_;
   }
 
-  /// The table calls the host's ways by a name that a port may have, too.
+  /// Marks next hops of the host. The table uses the name "host", which a port may have too.
   nlohmann::ordered_json with_host(nlohmann::ordered_json ways) const {
     if (std::ranges::find(ports_, "host", &PortInfo::name) != ports_.end()) return ways;
     for (auto& way : ways) {
@@ -140,7 +140,7 @@ class Listing {
   std::size_t prefixes_ = 0;
 };
 
-/// The longest of the prefixes that covers the address.
+/// Returns the longest of the prefixes that covers the address.
 inline std::optional<Ipv6Prefix> longest_match(std::span<const Ipv6Prefix> prefixes, Ipv6Address address) {
   std::optional<Ipv6Prefix> longest;
   for (const Ipv6Prefix prefix : prefixes) {
@@ -151,14 +151,14 @@ inline std::optional<Ipv6Prefix> longest_match(std::span<const Ipv6Prefix> prefi
 
 }  // namespace detail
 
-/// IPv6 routes that are followed and that nothing else in the pipeline has.
+/// Returns the prefixes of the followed IPv6 routes that no function of the pipeline uses.
 template <class Family>
 std::vector<Ipv6Prefix> ForwardingFunction<Family>::shown_beside() const {
   if (subscription_ == nullptr || Family::kEthertype == kIpv6Ethertype) return {};
   return subscription_->ipv6_prefixes();
 }
 
-/// Looks the destination up once more, on the control side of the table: a worker's answer has no prefix.
+/// Repeats the look-up on the control side of the table, because the result of a worker has no prefix.
 template <class Family>
 nlohmann::ordered_json ForwardingFunction<Family>::explain(const Chunk& chunk, std::uint16_t packet) const {
   auto explained = nlohmann::ordered_json::object();
@@ -195,7 +195,7 @@ nlohmann::ordered_json ForwardingFunction<Family>::show(std::string_view topic,
 template <class Family>
 nlohmann::ordered_json ForwardingFunction<Family>::show_routes(std::span<const std::string> arguments) const {
   if (std::ranges::count(arguments, "--memory") > 0) {
-    if (arguments.size() > 1) throw std::invalid_argument("--memory stands alone");
+    if (arguments.size() > 1) throw std::invalid_argument("--memory takes no other argument");
     return show_memory();
   }
   const RowLimit limit(arguments);
@@ -225,7 +225,7 @@ nlohmann::ordered_json ForwardingFunction<Family>::show_routes(std::span<const s
     if (std::ranges::count(beside, *prefix6) > 0) listing.add_beside(*prefix6);
     note = "no route to exactly " + arguments[0];
   } else if (parse_ipv4_prefix(arguments[0])) {
-    note = "no IPv4 routes stand here";
+    note = "no IPv4 routes are listed here";
   } else {
     throw std::invalid_argument("expected a PREFIX, an ADDRESS or 'all', found '" + arguments[0] + "'");
   }

@@ -6,11 +6,11 @@
 
 namespace penumbra::forwarding {
 
-/// What a look-up structure costs.
+/// Describes the memory of a look-up structure.
 struct StructureMemory {
-  std::string structure;     ///< its shader's name
-  std::size_t prefixes = 0;  ///< in it
-  std::size_t bytes = 0;     ///< of address space; what is untouched costs no memory
+  std::string structure;     ///< name of its shader
+  std::size_t prefixes = 0;  ///< number of prefixes in the structure
+  std::size_t bytes = 0;     ///< size of its address space; untouched pages use no memory
 };
 
 }  // namespace penumbra::forwarding

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of functions that forward share: packets without a pool, a run of the function.
+// Supports tests of forwarding functions with packets without a pool and a runner for functions.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,20 +23,20 @@
 
 namespace penumbra::forwarding::testing_support {
 
-/// A packet without a pool: what a function reads and writes of an mbuf, and nothing else.
+/// Represents a packet without a pool. The constructor sets only the fields of an mbuf that a function accesses.
 struct Packet {
   explicit Packet(oracle::Bytes frame) : bytes(std::move(frame)) {
     mbuf.buf_addr = bytes.data();
     mbuf.data_len = static_cast<std::uint16_t>(bytes.size());
     mbuf.pkt_len = mbuf.data_len;
   }
-  /// What there is of it now.
+  /// Returns the current bytes of the frame.
   oracle::Bytes frame() const { return {bytes.begin(), bytes.begin() + mbuf.data_len}; }
   oracle::Bytes bytes;
   rte_mbuf mbuf{};
 };
 
-/// Sends packets through the function as a worker does.
+/// Sends packets through the function in the same way as a worker.
 class Runner {
  public:
   explicit Runner(Function& function) : function_(function), queue_(engine_->open_queue()) {}
@@ -62,14 +62,14 @@ class Runner {
   std::unique_ptr<EngineQueue> queue_;
 };
 
-/// The name of the reason, or "" for a packet that is sent.
+/// Returns the name of the reason, or "" for a packet that is sent.
 inline std::string reason_of(const Function& function, Verdict verdict) {
   if (verdict.kind == Verdict::Kind::send) return "";
   const Reason& reason = function.reasons().at(verdict.value);
   return reason.kind == verdict.kind ? reason.name : reason.name + " of the wrong kind";
 }
 
-/// The ports wan, lan, dmz, whose MTU is short, and bare, which keeps no addresses.
+/// Returns the ports wan, lan, dmz, which has a short MTU, and bare, which has no addresses.
 inline std::vector<PortInfo> ports_without_addresses(std::uint16_t dmz_mtu) {
   std::vector<PortInfo> ports(4);
   const std::array<const char*, 4> names{"wan", "lan", "dmz", "bare"};
@@ -84,7 +84,7 @@ inline std::vector<PortInfo> ports_without_addresses(std::uint16_t dmz_mtu) {
   return ports;
 }
 
-/// What tests say of routes, short. Throw std::invalid_argument for a text that is no address.
+/// Provides short notations for routes. The functions throw std::invalid_argument for text that is no address.
 template <class Family>
 struct Words {
   using Target = control::RouteTargetOf<Family>;
@@ -111,8 +111,8 @@ struct Words {
   }
 };
 
-/// A function between ports, what it does with packets, and a network for the oracle that has what it has. `Judge` says
-/// of the family's oracle: Network, objection(), judge(network, frame), forwarded().
+/// Holds a forwarding function between ports, the results for its packets, and a network for the oracle with the same
+/// routes. `Judge` adapts the oracle of the family: Network, objection(), judge(network, frame), forwarded().
 template <class Function, class Words, class Judge>
 class RouterUnderTest {
  protected:
@@ -141,7 +141,7 @@ class RouterUnderTest {
   }
   std::string reason(Bytes frame) { return reason_of(function_, process(std::move(frame))); }
 
-  /// Whether what the function did with a packet is what the oracle wants. Counts its reason in `seen`.
+  /// Asserts that the function's result for a packet is one that the oracle permits. Counts the reason in `seen`.
   void check(const Bytes& in, const Bytes& out, Verdict verdict, const PortInfo& rx_port,
              std::map<std::string, int>& seen) {
     const std::string found = reason_of(function_, verdict);

@@ -15,7 +15,8 @@
 namespace penumbra::gswitch {
 namespace {
 
-/// Lines that remove flows need no actions: they get some, in lines whose numbers are returned.
+/// Adds actions to lines without any, because the command `del` does not require actions. Stores the line numbers
+/// in `completed`.
 std::string with_actions(std::string_view text, std::unordered_set<std::uint32_t>& completed) {
   std::string lines;
   std::uint32_t number = 0;
@@ -35,13 +36,13 @@ std::string with_actions(std::string_view text, std::unordered_set<std::uint32_t
   return lines;
 }
 
-/// Flows by what they are known by.
+/// Finds flows by priority and match.
 class Places {
  public:
   explicit Places(const std::vector<FlowEntry>& flows) : flows_(flows) {
     for (std::size_t i = 0; i < flows.size(); ++i) places_.emplace(rule_list::hash_of(flows[i].match), i);
   }
-  /// The place of a flow with this priority and match; how many flows there are if there is none.
+  /// Returns the index of the flow with this priority and match, or the number of flows if there is none.
   std::size_t find(const FlowEntry& wanted) const {
     const auto [first, last] = places_.equal_range(rule_list::hash_of(wanted.match));
     for (auto at = first; at != last; ++at) {

@@ -11,11 +11,11 @@
 
 namespace penumbra::gswitch {
 
-/// What the function registers.
+/// Returns the commands that the function registers.
 std::vector<FunctionCommand> commands();
 
-/// Carries out a command on the flows of a table in a router with so many ports, without what is done on a miss. A flow
-/// is known by its priority and its match. Throws InputError at a line that is wrong.
+/// Applies a command to the flows of a table, which must not contain the entry for a miss. The router has
+/// `router_ports` ports. A flow is identified by its priority and its match. Throws InputError for an invalid line.
 rule_list::Edited<FlowEntry> edit(const std::vector<FlowEntry>& flows, std::string_view action,
                                   const CommandEntries& entries, std::size_t router_ports);
 

@@ -22,7 +22,7 @@ std::vector<std::uint16_t> all_ports(std::size_t count) {
   throw std::invalid_argument(why);
 }
 
-/// Carries out the actions of a flow on paper.
+/// Compiles the actions of a flow one by one.
 class Planner {
  public:
   explicit Planner(std::size_t router_ports) : router_ports_(router_ports), is_taken_(router_ports) {}
@@ -37,7 +37,7 @@ class Planner {
 
   std::size_t router_ports_;
   CompiledActions actions_;
-  FlowActions sets_;  ///< since the last output
+  FlowActions sets_;  ///< fields set since the last output
   std::size_t variants_ = 0;
   std::vector<bool> is_taken_;
 };
@@ -76,7 +76,7 @@ void Planner::output(std::uint16_t port) {
 }
 
 void Planner::output_alone(CompiledActions::Kind kind, const char* name) {
-  if (variants_ != 0) refuse(fmt::format("'{}' cannot be done beside another output", name));
+  if (variants_ != 0) refuse(fmt::format("'{}' cannot be combined with another output", name));
   actions_.kind = kind;
   actions_.variants[0].sets = std::move(sets_);
   sets_.clear();
@@ -85,7 +85,7 @@ void Planner::output_alone(CompiledActions::Kind kind, const char* name) {
 
 void Planner::add(std::span<const std::uint16_t> ports) {
   if (variants_ != 0 && actions_.kind != CompiledActions::Kind::output) {
-    refuse("'in_port', 'controller' and 'local' cannot be done beside another output");
+    refuse("'in_port', 'controller' and 'local' cannot be combined with another output");
   }
   actions_.kind = CompiledActions::Kind::output;
   if (variants_ == 0 || !sets_.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done with the packets of a flow: its actions, put in the order in which a worker carries them out.
+// Compiles the actions of a flow into the order in which a worker executes them.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace penumbra::gswitch {
 
-/// What becomes of packets that no flow matches.
+/// Selects the treatment of packets that no flow matches.
 enum class Miss : std::uint8_t { drop, punt, flood };
 
 struct CompiledActions {
@@ -25,34 +25,33 @@ struct CompiledActions {
     miss_punted,
     to_controller,
     to_local,
-    in_port,  ///< back where it came from
-    output    ///< by the ports of `variants`, but for the one that it came from
+    in_port,  ///< send out of the ingress port
+    output    ///< send out of the ports of `variants`, except the ingress port
   };
-  /// Ports that get the packet with the same header.
+  /// Holds ports that get the packet with the same header.
   struct HeaderVariant {
-    std::vector<control::rules::FlowAction> sets;  ///< what is set after the variant before it
-    std::vector<std::uint16_t> ports;              ///< indices, none twice; by falling MTU
+    std::vector<control::rules::FlowAction> sets;  ///< fields to set after those of the variant before
+    std::vector<std::uint16_t> ports;              ///< indices, each at most once, sorted by falling MTU
   };
 
   Kind kind = Kind::drop;
-  std::array<HeaderVariant, 2> variants;  ///< of other kinds than `output` the first one's fields are set
-  std::string text;                       ///< the actions as ovs-ofctl writes them
+  std::array<HeaderVariant, 2> variants;  ///< other kinds than `output` set the fields of the first variant
+  std::string text;                       ///< the actions in the syntax of ovs-ofctl
 
-  /// Of variant `index`, without where the packet came from: how many ports take `payload_bytes` behind the Ethernet
-  /// header, and all of them.
+  /// Holds the output ports of variant `index` for a packet with `payload_bytes` after the Ethernet header.
   struct OutputPorts {
-    std::span<const std::uint16_t> ports;  ///< where the packet came from may be among them
-    std::uint16_t count;                   ///< without that one
-    std::uint16_t too_short;               ///< how many others have a shorter MTU
+    std::span<const std::uint16_t> ports;  ///< ports whose MTU allows the packet, which may include the ingress port
+    std::uint16_t count;                   ///< number of ports in `ports` without the ingress port
+    std::uint16_t too_short;               ///< number of other ports whose MTU is too short, without the ingress port
   };
   OutputPorts output_ports(std::size_t index, std::uint32_t payload_bytes, std::uint16_t rx_port,
                            std::span<const PortInfo> router_ports) const noexcept;
-  /// Sorts ports by their MTUs.
+  /// Sorts the ports by falling MTU.
   void sort(std::span<const PortInfo> router_ports);
 };
 
-/// The actions of a flow in a router with so many ports, whose numbers begin at 1. Throws std::invalid_argument for
-/// those that cannot be carried out.
+/// Compiles the actions of a flow for a router with `router_ports` ports, which are numbered from 1. Throws
+/// std::invalid_argument for unsupported actions.
 CompiledActions compile_actions(const control::rules::FlowActions& actions, std::size_t router_ports);
 CompiledActions compile_actions(Miss miss, std::size_t router_ports);
 

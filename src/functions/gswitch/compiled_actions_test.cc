@@ -57,9 +57,9 @@ TEST(GSwitchPlan, WhatCannotBeDoneIsRefused) {
   expect_refusal("output:0", "there is no port 0");
   expect_refusal("output:1,output:1", "port 1 twice");
   expect_refusal("flood,mod_vlan_vid:5,output:2", "port 2 twice");
-  expect_refusal("output:1,controller", "'controller' cannot be done beside another output");
-  expect_refusal("output:1,in_port", "'in_port' cannot be done beside another output");
-  expect_refusal("local,output:1", "'local' cannot be done beside another output");
+  expect_refusal("output:1,controller", "'controller' cannot be combined with another output");
+  expect_refusal("output:1,in_port", "'in_port' cannot be combined with another output");
+  expect_refusal("local,output:1", "'local' cannot be combined with another output");
   expect_refusal("output:1,mod_vlan_vid:5,output:2,mod_vlan_vid:6,output:3", "more than 2 different headers");
 }
 

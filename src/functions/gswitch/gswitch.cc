@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A switch of OpenFlow 1.0 with one table, after GSwitch (M. Varvello, R. Laufer, F. Zhang, T. Lakshman: Multilayer
-// Packet Classification with Graphics Processing Units, IEEE/ACM ToN 2016). See docs/functions/gswitch.md.
+// Implements an OpenFlow 1.0 switch with one table. The switch follows GSwitch (M. Varvello et al.: Multilayer Packet
+// Classification with Graphics Processing Units, IEEE/ACM ToN 2016). See docs/functions/gswitch.md.
 #include "functions/gswitch/gswitch.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@
 namespace penumbra::gswitch {
 namespace {
 
-/// Its reasons, by index.
+/// Lists the reasons of the switch, by index.
 enum Outcome : std::uint16_t {
   kMiss,
   kMissPunted,
@@ -33,17 +33,17 @@ enum Outcome : std::uint16_t {
   kTooLong,
   kNoBuffer,
   kRunt,
-  kDone  ///< none of them
+  kDone  ///< no reason applies
 };
 
-/// Of a chunk.
+/// Holds the columns of a chunk.
 struct Columns {
   std::array<rules_key, Chunk::kCapacity> keys;
   std::array<std::uint32_t, Chunk::kCapacity> numbers;
   std::array<PacketLayers, Chunk::kCapacity> layers;
 };
 
-/// The first of the ports that is not this one.
+/// Returns the first port that differs from `but`.
 std::uint16_t first_but(std::span<const std::uint16_t> ports, std::uint16_t but) {
   return ports[0] != but ? ports[0] : ports[1];
 }
@@ -77,7 +77,7 @@ const std::vector<Reason>& GSwitch::reasons() const {
   return kReasons;
 }
 
-/// Before any packet.
+/// Must be called before the first packet.
 void GSwitch::bind(std::span<const PortInfo> ports) {
   ports_.assign(ports.begin(), ports.end());
   for (auto& [text, actions] : plans_) actions->sort(ports_);
@@ -114,7 +114,7 @@ void GSwitch::post_shade(Chunk& chunk) noexcept {
   }
 }
 
-/// Gives the packet its header, and its verdict if it is output.
+/// Sets the fields of the packet, and its verdict if it is sent.
 std::uint16_t GSwitch::carry_out(const CompiledActions& actions, PacketLayers layers, Chunk& chunk,
                                  std::uint8_t packet) const noexcept {
   switch (actions.kind) {
@@ -184,7 +184,7 @@ std::vector<std::string> GSwitch::differences(const Function& next, const Config
   return lines;
 }
 
-/// The other one's table is in force here, and here's there.
+/// Swaps the flow tables with `next`.
 void GSwitch::exchange(Function& next) {
   auto& other = dynamic_cast<GSwitch&>(next);
   std::vector<FlowEntry> before = list_.entries();
@@ -197,11 +197,11 @@ std::unique_ptr<Change> GSwitch::prepare(std::string_view /*command*/, std::stri
                                          const CommandEntries& entries) {
   std::vector<FlowEntry> before = own_flows();
   auto after = edit(before, action, entries, ports_.size());
-  return std::make_unique<rule_list::ListChange<FlowEntry>>(std::move(before), std::move(after),
-                                                            [this](std::vector<FlowEntry> flows) {
-                                                              flows.push_back(list_.entries().back());  // the miss
-                                                              put_in_force(std::move(flows));
-                                                            });
+  return std::make_unique<rule_list::ListChange<FlowEntry>>(
+      std::move(before), std::move(after), [this](std::vector<FlowEntry> flows) {
+        flows.push_back(list_.entries().back());  // the entry for a miss
+        put_in_force(std::move(flows));
+      });
 }
 
 std::vector<ConfigTable> GSwitch::tables() const {
@@ -215,7 +215,7 @@ std::vector<ConfigTable> GSwitch::tables() const {
 }
 
 void GSwitch::put_in_force(std::vector<FlowEntry> entries) {
-  std::unordered_map<const CompiledActions*, const CompiledActions*> own;  // by the entries'
+  std::unordered_map<const CompiledActions*, const CompiledActions*> own;  // own actions by the actions of entries
   std::unordered_set<const CompiledActions*> used;
   for (const FlowEntry& entry : entries) {
     if (own.contains(entry.actions.get())) continue;
@@ -231,7 +231,7 @@ void GSwitch::put_in_force(std::vector<FlowEntry> entries) {
                 [&](std::uint32_t number, const FlowEntry& entry) { plan_of_[number] = own.at(entry.actions.get()); });
   flows_.store(list_.entries().size() - 1, std::memory_order_relaxed);
   if (plans_.size() == used.size()) return;
-  grace_periods_.elapsed(grace_periods_.start(), true);  // packets in flight may leave by what is not used any more
+  grace_periods_.elapsed(grace_periods_.start(), true);  // packets in flight may still use the old actions
   std::erase_if(plans_, [&](const auto& actions) { return !used.contains(actions.second.get()); });
 }
 

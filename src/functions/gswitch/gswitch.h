@@ -19,10 +19,10 @@
 
 namespace penumbra::gswitch {
 
-/// A table of flows and what they do.
+/// Implements an OpenFlow switch: a table of flows with their actions.
 class GSwitch final : public Function {
  public:
-  /// The settings' structure is chosen.
+  /// The structure of `settings` must already be chosen.
   GSwitch(Settings settings, const FunctionContext& context);
 
   const std::vector<Reason>& reasons() const override;
@@ -50,17 +50,17 @@ class GSwitch final : public Function {
   std::uint16_t output(const CompiledActions& actions, PacketLayers layers, Chunk& chunk,
                        std::uint8_t packet) const noexcept;
   void put_in_force(std::vector<FlowEntry> entries);
-  /// The flows without what is done on a miss, which is the last entry.
+  /// Returns the flows without the entry for a miss, which is the last one.
   std::vector<FlowEntry> own_flows() const { return {list_.entries().begin(), list_.entries().end() - 1}; }
 
   const rule_list::Structure structure_;
   GracePeriods& grace_periods_;
   std::vector<PortInfo> ports_;
-  std::unordered_map<std::string, std::unique_ptr<CompiledActions>> plans_;  ///< by their texts
+  std::unordered_map<std::string, std::unique_ptr<CompiledActions>> plans_;  ///< by text
   rule_list::List<FlowEntry> list_;
-  std::vector<FlowEntry> saved_;  ///< as the configuration has them
+  std::vector<FlowEntry> saved_;  ///< as in the saved configuration
   const std::vector<std::string> warnings_;
-  HugeArray<const CompiledActions*> plan_of_{kMostRules + 1};  ///< by number
+  HugeArray<const CompiledActions*> plan_of_{kMostRules + 1};  ///< by entry number
   std::atomic<std::size_t> flows_{0};
 };
 

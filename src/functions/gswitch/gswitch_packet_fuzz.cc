@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as a frame: what is read of it lies within it, and its fields are ones that the syntax of flows can say and
-// reads back as the same. The first byte says how much of the frame lies in its first segment.
+// Checks the parser with any bytes. The parser must not read outside of the frame. The text of the fields must parse to
+// the same fields. The first byte limits the size of the first segment.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace penumbra;
   if (size == 0) return 0;
   const std::size_t bytes = size - 1;
-  // A copy that ends where the segment does, for AddressSanitizer.
+  // A copy that ends where the segment ends lets AddressSanitizer detect reads past the end.
   const std::vector<std::uint8_t> segment(data + 1, data + 1 + std::min<std::size_t>(bytes, data[0]));
   rules_key key;
   gswitch::PacketLayers layers;
@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string file = "fuzz", text = control::rules::flow_key_text(words);
   control::Line line(&file, 1, text);
   require(control::rules::parse_flow_key(line) == words);
-  // What is rewritten is there.
+  // All headers that may be rewritten must be accessible.
   require(layers.ipv4 == 0 || layers.ipv4 + 20 <= segment.size());
   require(layers.tcp == 0 || (layers.tcp >= layers.ipv4 + 20 && layers.tcp + 20 <= segment.size()));
   require(layers.udp == 0 || (layers.udp >= layers.ipv4 + 20 && layers.udp + 8 <= segment.size()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The function as a pipeline uses it.
+// Tests the function in the way in which a pipeline uses it.
 #include "functions/gswitch/gswitch.h"
 
 #include <gmock/gmock.h>
@@ -39,11 +39,11 @@ using testing::HasSubstr;
 using testing_support::Bytes;
 using testing_support::FrameSpec;
 
-/// What became of a frame: what left by which port, or why it did not.
+/// Holds the result for a frame: the frames sent by port, or the reason why none was sent.
 struct Fate {
   std::map<std::uint16_t, Bytes> sent;
   std::string reason;
-  unsigned too_long = 0;  ///< copies
+  unsigned too_long = 0;  ///< number of copies that are too long
 
   bool operator==(const Fate&) const = default;
 };
@@ -76,7 +76,7 @@ class GSwitchTest : public testing::Test {
     function_->bind(ports_);
     run_ = std::make_unique<conformance::ShaderRun>(engine, function_->shader(), *function_->table());
   }
-  /// By its port's index.
+  /// Processes a frame. `rx_port` is the index of the ingress port.
   Fate fate(const Bytes& frame, std::uint16_t rx_port = 0) {
     chunk_.size = 1;
     chunk_.rx_port = rx_port;
@@ -101,7 +101,7 @@ class GSwitchTest : public testing::Test {
   std::unique_ptr<conformance::ShaderRun> run_;
   Chunk chunk_;
   std::string trace_;
-  Bytes left_;  ///< the packet when it had its verdict
+  Bytes left_;  ///< the packet after its verdict
 
  private:
   Fate take() {
@@ -136,7 +136,7 @@ class GSwitchTest : public testing::Test {
   }
 };
 
-/// A flow with each field alone, a frame that it matches, and one that differs in the field.
+/// Each case has a flow with one field, a frame that matches it, and a frame that differs in that field.
 TEST_F(GSwitchTest, MatchesOnEachOfTheTwelveFields) {
   struct Case {
     std::string match;

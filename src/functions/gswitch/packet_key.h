@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The 12 fields of a frame (OpenFlow 1.0, section 3.4 and Table 3), and where its headers are. A pure function over
-// bytes. What the specification leaves open is as Open vSwitch has it for OpenFlow 1.0:
+// Reads the 12 fields of a frame (OpenFlow 1.0, section 3.4 and Table 3) and the positions of its headers. The
+// functions only read bytes. Where the specification is silent, they follow the OpenFlow 1.0 mode of Open vSwitch:
 //
-// - The outermost tag (0x8100 or 0x88A8) is the frame's; the ethertype is what stands behind it, also if that is
-//   another tag's.
-// - IEEE 802.3: behind a length the ethertype is that of LLC and SNAP with the organisation 0, or 0x05FF if there is
-//   none.
-// - The fields of an IPv4 header that is wrong or not all there are 0, and likewise ports whose header is not all
-// there.
-// - Fragments have no ports, nor has the first one ("frag=normal").
+// - The outermost tag (0x8100 or 0x88A8) is the tag of the frame. The ethertype follows it, even if it is the type of
+//   another tag.
+// - IEEE 802.3: after a length, the ethertype is that of LLC and SNAP with the organisation 0. Without such a header
+//   the ethertype is 0x05FF.
+// - The fields of an invalid or incomplete IPv4 header are 0. So are ports of an incomplete transport header.
+// - Fragments have no ports, including the first fragment ("frag=normal").
 #pragma once
 
 #include <algorithm>
@@ -25,16 +24,17 @@ namespace penumbra::gswitch {
 inline constexpr std::size_t kEthernetBytes = 14, kTagBytes = 4, kTypeAt = 12;
 inline constexpr std::uint16_t kTagType = 0x8100, kServiceTagType = 0x88A8;
 inline constexpr std::uint16_t kIpv4Type = 0x0800, kArpType = 0x0806, kRarpType = 0x8035, kNoType = 0x05FF;
-inline constexpr std::uint16_t kLeastType = 0x0600;  ///< what is less is a length
+inline constexpr std::uint16_t kLeastType = 0x0600;  ///< smaller values are lengths
 inline constexpr std::uint8_t kIcmp = 1, kTcp = 6, kUdp = 17, kSctp = 132;
 
-/// Where the headers of a frame begin, from its first byte; 0: it has no such header, or not all of it.
+/// Holds the positions of the headers, from the first byte of the frame. 0 means that the frame has no complete header
+/// of this kind.
 struct PacketLayers {
   std::uint16_t ethertype = 0;
   bool is_tagged = false;
   std::size_t ipv4 = 0;
   std::size_t tcp = 0, udp = 0;  ///< of whole packets and of first fragments
-  bool has_ports = false;        ///< of that header: they can be set
+  bool has_ports = false;        ///< true if the ports of the TCP or UDP header can be set
 };
 
 namespace detail {
@@ -43,7 +43,7 @@ inline std::uint64_t mac_at(const std::uint8_t* bytes) {
   return std::uint64_t{load_be32(bytes)} << 16 | load_be16(bytes + 4);
 }
 
-/// What a transport's header has at least; 0: it has no ports.
+/// Returns the minimum size of a transport header, or 0 if the protocol has no ports.
 constexpr std::size_t transport_bytes(std::uint8_t protocol) {
   switch (protocol) {
     case kTcp:
@@ -58,7 +58,7 @@ constexpr std::size_t transport_bytes(std::uint8_t protocol) {
   }
 }
 
-/// `at` is where the header begins. `readable` bytes of the frame lie there, of all of its `bytes`.
+/// Reads an IPv4 header at offset `at`. `readable` of the frame's `bytes` bytes are accessible.
 inline void read_ipv4(const std::uint8_t* frame, std::size_t at, std::size_t readable, std::size_t bytes,
                       rules_key& key, PacketLayers& layers) {
   constexpr std::uint16_t kOffset = 0x1FFF, kMoreFragments = 0x2000;
@@ -86,7 +86,7 @@ inline void read_ipv4(const std::uint8_t* frame, std::size_t at, std::size_t rea
   key.word[4] |= source << kSourcePortShift | destination << kDestinationPortShift;
 }
 
-/// Of Ethernet and IPv4 (RFC 826).
+/// Reads ARP for Ethernet and IPv4 (RFC 826).
 inline void read_arp(const std::uint8_t* frame, std::size_t at, std::size_t readable, rules_key& key) {
   constexpr std::uint64_t kEthernetAndIpv4 = 0x0001'0800'0604;
   if (at + 28 > readable || load_be64(frame + at) >> 16 != kEthernetAndIpv4) return;
@@ -97,8 +97,8 @@ inline void read_arp(const std::uint8_t* frame, std::size_t at, std::size_t read
 
 }  // namespace detail
 
-/// Of the frame's `bytes` bytes the first `readable` lie at `frame`; nothing past them is read. `in_port` is the number
-/// that flows have for where it came in. False if it ends within its Ethernet header or tag.
+/// Reads the first `readable` bytes of a frame of `bytes` bytes, and nothing after them. `in_port` is the number of the
+/// ingress port in flows. Returns false if the frame ends within its Ethernet header or tag.
 inline bool read_packet(const std::uint8_t* frame, std::size_t readable, std::size_t bytes, std::uint16_t in_port,
                         rules_key& key, PacketLayers& layers) {
   constexpr std::uint64_t kNoTag = 0xFFFF;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fields of frames, written down by hand.
+// Tests the fields of frames against values written by hand.
 #include "functions/gswitch/packet_key.h"
 
 #include <gtest/gtest.h>
@@ -20,11 +20,11 @@ using testing_support::FrameSpec;
 
 constexpr const char* kMacs = "in_port=3,dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02,";
 
-/// As flows say them; "runt" if it is none.
+/// Returns the fields in the syntax of flows, or "runt" for a runt.
 std::string fields(const Bytes& frame, std::size_t missing = 0) {
   rules_key key;
   PacketLayers layers;
-  // A copy that ends where the bytes do.
+  // A copy that ends with the readable bytes lets AddressSanitizer detect reads past the end.
   const Bytes readable(frame.begin(), frame.end() - static_cast<std::ptrdiff_t>(missing));
   if (!read_packet(readable.data(), readable.size(), frame.size(), 3, key, layers)) return "runt";
   RuleWords words;
@@ -32,7 +32,7 @@ std::string fields(const Bytes& frame, std::size_t missing = 0) {
   return control::rules::flow_key_text(words);
 }
 
-/// The same fields, whatever the order in which they are written.
+/// Expects the same fields in any order.
 void expect_fields(const Bytes& frame, const std::string& fields_of_frame, std::size_t missing = 0) {
   const std::string file = "test", text = kMacs + fields_of_frame;
   control::Line line(&file, 1, text);
@@ -95,7 +95,7 @@ TEST(GSwitchPacketKey, AHeaderOfTcpThatIsWrongHasNoPorts) {
   }
 }
 
-/// A packet that ends before its frame: what is behind it is padding.
+/// The packet ends before its frame; the rest is padding.
 TEST(GSwitchPacketKey, PaddingIsNoHeader) {
   Bytes frame = FrameSpec{.protocol = 47, .payload = {}}.bytes();
   frame.resize(60, 0x11);

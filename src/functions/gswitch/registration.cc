@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the function presents itself.
+// Registers the function.
 #include <random>
 #include <stdexcept>
 #include <system_error>

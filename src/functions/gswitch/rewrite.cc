@@ -17,7 +17,7 @@ void store_be16(std::uint8_t* bytes, std::uint16_t value) {
   store(bytes, __builtin_bswap16(value));
 }
 
-/// RFC 1624, equation 3.
+/// Returns the checksum after a 16-bit word changes (RFC 1624, equation 3).
 std::uint16_t updated(std::uint16_t checksum, std::uint16_t before, std::uint16_t after) {
   std::uint32_t sum = (checksum ^ 0xFFFFU) + (before ^ 0xFFFFU) + after;
   sum = (sum & 0xFFFF) + (sum >> 16);
@@ -25,7 +25,7 @@ std::uint16_t updated(std::uint16_t checksum, std::uint16_t before, std::uint16_
   return static_cast<std::uint16_t>(~sum);
 }
 
-/// One packet, while its fields are set.
+/// Sets fields of one packet.
 class Rewriter {
  public:
   Rewriter(rte_mbuf& packet, PacketLayers& layers) : packet_(packet), layers_(layers) {}
@@ -53,7 +53,7 @@ void Rewriter::move_layers(std::ptrdiff_t by) {
   }
 }
 
-/// Gives these bits of the tag this value.
+/// Sets the bits `bits` of the tag to `value`, and adds a tag if the frame has none.
 bool Rewriter::set_tag(std::uint16_t bits, std::uint16_t value) {
   if (!layers_.is_tagged) {
     if (rte_pktmbuf_prepend(&packet_, kTagBytes) == nullptr) return false;
@@ -81,7 +81,7 @@ void Rewriter::set_mac(std::size_t offset, std::uint64_t mac) {
   std::memcpy(at(offset), &bytes, kMacBytes);
 }
 
-/// Of UDP 0 says that there is none, and what comes out as 0 is said as 0xFFFF (RFC 768).
+/// A UDP checksum of 0 means that there is none. A computed checksum of 0 is sent as 0xFFFF (RFC 768).
 void Rewriter::update_transport(std::uint16_t before, std::uint16_t after) {
   if (layers_.tcp != 0) {
     std::uint8_t* const checksum = at(layers_.tcp + kChecksumOfTcp);
@@ -94,7 +94,7 @@ void Rewriter::update_transport(std::uint16_t before, std::uint16_t after) {
   }
 }
 
-/// `offset` is the address's in its header.
+/// `offset` is the position of the address in the IPv4 header.
 void Rewriter::set_address(std::size_t offset, std::uint32_t address) {
   if (layers_.ipv4 == 0) return;
   std::uint8_t* const checksum = at(layers_.ipv4 + kChecksumOfIpv4);
@@ -107,7 +107,7 @@ void Rewriter::set_address(std::size_t offset, std::uint32_t address) {
   }
 }
 
-/// The upper six bits; those of ECN stay (OpenFlow 1.0, section 5.2.4).
+/// Sets the upper six bits. The ECN bits stay (OpenFlow 1.0, section 5.2.4).
 void Rewriter::set_tos(std::uint8_t tos) {
   if (layers_.ipv4 == 0) return;
   std::uint8_t* const word = at(layers_.ipv4);

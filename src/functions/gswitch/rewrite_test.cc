@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fields set in packets, against packets that are made anew with those fields.
+// Compares rewritten packets with packets that were built with the new fields.
 #include "functions/gswitch/rewrite.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ constexpr std::array kSets{
     Kind::set_vlan,   Kind::set_vlan_priority, Kind::strip_vlan, Kind::set_source_mac,  Kind::set_destination_mac,
     Kind::set_source, Kind::set_destination,   Kind::set_tos,    Kind::set_source_port, Kind::set_destination_port};
 
-/// What OpenFlow 1.0 (Table 5) says of an action, of a frame that is not made yet.
+/// Applies an action to the specification of a frame (OpenFlow 1.0, Table 5).
 void set(FrameSpec& spec, const FlowAction& action) {
   const bool is_ip = spec.type == kIpv4Type;
   const bool has_ports = spec.has_transport() && (spec.protocol == kTcp || spec.protocol == kUdp);
@@ -109,7 +109,7 @@ TEST(GSwitchRewrite, SetsFieldsAsIfThePacketWereMadeWithThem) {
   }
 }
 
-/// RFC 768: a sum of 0 is sent as 0xFFFF; 0 says that there is none.
+/// A checksum of 0 is sent as 0xFFFF, because 0 means that there is none (RFC 768).
 TEST(GSwitchRewrite, AChecksumOfUdpIsNever0UnlessItWas) {
   const FrameSpec spec;
   int zeros = 0;
@@ -126,7 +126,7 @@ TEST(GSwitchRewrite, AChecksumOfUdpIsNever0UnlessItWas) {
   EXPECT_EQ(after[40] << 8 | after[41], 0);
 }
 
-/// The tag below the one that is stripped is not the frame's until it is elsewhere.
+/// The inner tag does not become the tag of the frame within the same list of actions.
 TEST(GSwitchRewrite, OneTagIsStrippedAndNotTheNext) {
   const FrameSpec two{.tag = 5, .type = kTagType, .payload = {0, 7, 0x88, 0xB5}};
   const FrameSpec one{.type = kTagType, .payload = two.payload};

@@ -16,7 +16,8 @@
 namespace penumbra::gswitch {
 namespace {
 
-/// Why no packet matches, or "": no port of the router has the number that `in_port` names.
+/// Returns why no packet matches, or "" if packets can match. A flow matches no packet if `in_port` is not a port of
+/// the router.
 std::string why_unmatched(const RuleMatch& match, std::size_t router_ports) {
   if (control::rules::openflow::kInPort.get(match.mask) == 0) return "";
   const std::uint64_t port = control::rules::openflow::kInPort.get(match.value);
@@ -26,12 +27,12 @@ std::string why_unmatched(const RuleMatch& match, std::size_t router_ports) {
                      router_ports);
 }
 
-/// Names the flows of `table` that no packet can match; a few lines at most.
+/// Returns warnings about flows that no packet can match, a few lines at most.
 std::vector<std::string> warnings_of(const std::vector<FlowEntry>& entries, const ConfigNode& table,
                                      std::size_t router_ports) {
   constexpr std::size_t kMost = 8;
   std::vector<std::string> warnings;
-  if (router_ports == 0) return warnings;  // commands add ports
+  if (router_ports == 0) return warnings;  // commands may add ports
   for (const FlowEntry& entry : entries) {
     const std::string why = why_unmatched(entry.match, router_ports);
     if (why.empty()) continue;

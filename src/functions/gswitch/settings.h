@@ -15,31 +15,34 @@
 
 namespace penumbra::gswitch {
 
-/// A flow of the table, in the order in which they decide.
+/// Represents a flow of the table. The table lists flows in the order in which they are checked.
 struct FlowEntry {
-  RuleMatch match;             ///< normalised, of RuleFields::openflow
-  std::uint16_t priority = 0;  ///< of what is done on a miss 0
-  std::uint32_t line = 0;      ///< in the file; 0: of what is done on a miss
+  RuleMatch match;             ///< normalised for RuleFields::openflow
+  std::uint16_t priority = 0;  ///< 0 for the entry for a miss
+  std::uint32_t line = 0;      ///< line in the file; 0 for the entry for a miss
   std::shared_ptr<const CompiledActions> actions;
 
-  /// Whether they do the same.
+  /// True if both entries match the same packets with the same priority and actions.
   bool is_like(const FlowEntry& other) const {
     return priority == other.priority && match == other.match && actions->text == other.actions->text;
   }
 };
-/// As ovs-ofctl writes it.
+/// Returns the entry in the syntax of ovs-ofctl.
 std::string text_of(const FlowEntry& entry);
 
-/// The configuration of a table.
+/// Holds the configuration of a table.
 struct Settings {
   rule_list::Structure structure;
-  std::vector<FlowEntry> entries;  ///< by falling priority, the file's order among equal ones; last comes the miss
+  std::vector<FlowEntry>
+      entries;  ///< sorted by falling priority, and by line for equal priorities; the last entry is for a miss
   std::vector<std::string> warnings;
 };
 
-/// Flows by falling priority, without what is done on a miss. Throws InputError with the place in the text.
+/// Returns the flows sorted by falling priority, without the entry for a miss. Throws InputError with the place in the
+/// text.
 std::vector<FlowEntry> parse_entries(std::string_view text, const std::string& name, std::size_t router_ports);
-/// Reads `{flows: FILE, miss: drop|punt|flood, shader: NAME|auto}` for a router with so many ports. Throws InputError.
+/// Reads `{flows: FILE, miss: drop|punt|flood, shader: NAME|auto}` for a router with `router_ports` ports. Throws
+/// InputError.
 Settings read_settings(const ConfigNode& config, std::size_t router_ports);
 
 }  // namespace penumbra::gswitch

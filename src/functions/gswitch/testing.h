@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames for tests, made of what they say; all checksums are computed anew.
+// Builds frames for tests from a specification and computes all checksums.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -23,7 +23,7 @@ inline void append(Bytes& bytes, std::uint64_t number, unsigned count) {
   for (unsigned i = count; i-- > 0;) bytes.push_back(static_cast<std::uint8_t>(number >> 8 * i));
 }
 
-/// RFC 1071.
+/// Returns the Internet checksum (RFC 1071).
 inline std::uint16_t checksum_of(const Bytes& bytes) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i) sum += std::uint64_t{bytes[i]} << (i % 2 == 0 ? 8 : 0);
@@ -31,16 +31,16 @@ inline std::uint16_t checksum_of(const Bytes& bytes) {
   return static_cast<std::uint16_t>(~sum);
 }
 
-/// UDP over IPv4, unless told otherwise.
+/// Specifies a frame. The default is UDP over IPv4.
 struct FrameSpec {
   std::uint64_t destination_mac = 0x020000000002, source_mac = 0x020000000001;
   // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
   std::optional<std::uint16_t> tag = {};
   std::uint16_t tag_type = kTagType;
-  std::uint16_t type = kIpv4Type;  ///< of another one the payload follows at once
+  std::uint16_t type = kIpv4Type;  ///< for another type the payload follows directly
   std::uint32_t source = 0x0A000001, destination = 0x0A000002;
   std::uint8_t protocol = kUdp, tos = 0;
-  std::uint16_t source_port = 1024, destination_port = 53;  ///< of ICMP type and code
+  std::uint16_t source_port = 1024, destination_port = 53;  ///< type and code of ICMP
   std::uint16_t fragment = 0;                               ///< flags and offset
   std::uint8_t option_words = 0;
   bool has_udp_checksum = true;
@@ -112,7 +112,7 @@ inline Bytes FrameSpec::bytes() const {
   return frame;
 }
 
-/// Where packets come from (gswitch_test.cc).
+/// Returns the pool of all packets (gswitch_test.cc).
 rte_mempool* packet_memory();
 
 inline rte_mbuf* packet_of(const Bytes& bytes) {

@@ -129,7 +129,7 @@ TEST_F(FeedListenerTest, WhatFoundNoRoomAndGoesIsForgotten) {
 TEST_F(FeedListenerTest, ARouteThatCannotGoForWantOfRoomIsTheHosts) {
   set("20.0.0.0/8", Kind::unicast, {hop(3)});
   set("20.0.0.0/15", Kind::unicast, {hop(0, ip("192.0.2.9"))});
-  // By the longer way nobody looks for them on the link, by the shorter one each needs a next hop of its own.
+  // With the longer prefix no neighbour is on the link. With the shorter prefix each neighbour needs its own next hop.
   for (std::uint32_t i = 0; i < NextHops::kMaxSets; ++i) {
     listener_.set_neighbour(3, Ipv4Address{ip("20.0.0.1").value + i}, {0xA9});
   }

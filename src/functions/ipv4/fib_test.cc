@@ -91,7 +91,7 @@ TEST_F(FibTest, TakesOverOtherPortsAndAddresses) {
   added.addresses = {{ip("172.20.0.1"), net("172.20.0.0/16")}};
   fib_.set_ports(ports_);
   EXPECT_EQ(where("10.7.0.1"), "10.7.0.1/32 local dev lan");
-  EXPECT_EQ(where("10.7.0.2"), "10.7.0.0/16 dev lan");  // before the route to the same prefix
+  EXPECT_EQ(where("10.7.0.2"), "10.7.0.0/16 dev lan");  // precedes the route to the same prefix
   EXPECT_EQ(where("10.0.0.1"), "10.0.0.0/16 via 192.0.2.20 dev wan");
   EXPECT_EQ(where("10.9.0.0"), "unreachable");
   EXPECT_EQ(where("172.16.0.1"), "unreachable");
@@ -168,7 +168,7 @@ TEST_F(FibTest, ARouteUnderANeighbourSurvivesTheNeighbour) {
   EXPECT_EQ(where("10.0.5.5"), "10.0.0.0/16 dev lan");
 }
 
-/// A small world in which prefixes, gateways and neighbours meet all the time.
+/// Generates values from a small address space in which prefixes, gateways and neighbours often collide.
 struct World {
   explicit World(std::uint64_t seed) : random(seed) {}
   std::uint64_t below(std::uint64_t bound) { return random() % bound; }
@@ -220,7 +220,7 @@ class FibWorldTest : public FibTest {
       }
     }
   }
-  /// One change in the table and in the lists.
+  /// Applies one random change to the table and to the lists.
   void change(World& world) {
     const Ipv4Prefix prefix = world.prefix();
     const auto metric = static_cast<std::uint32_t>(world.below(3));
@@ -317,7 +317,7 @@ TEST_F(FibWorldTest, LoadingEqualsAddingOneByOne) {
     EXPECT_EQ(loaded.next_hop_sets(), fib_.next_hop_sets());
     expect_agreement(loaded);
 
-    fib_.load(list);  // over what is there, then go on from it
+    fib_.load(list);  // replaces the existing routes, and the next round continues from there
     EXPECT_EQ(everything(loaded), everything(fib_));
   }
 }
@@ -346,7 +346,7 @@ TEST_F(FibWorldTest, AFailedChangeChangesNothing) {
 }
 
 TEST_F(FibWorldTest, AChangeThatFailsAtALimitHalfWayIsTakenBack) {
-  // Neighbours whose adjacencies need more second-level groups than there are, once a link leads to them.
+  // Once a link leads to them, the neighbours' adjacencies need more second-level groups than there are.
   constexpr std::uint32_t kNeighbours = Dir24_8::kMaxGroups + 20;
   for (std::uint32_t i = 0; i < kNeighbours / 2; ++i) {
     fib_.add_route({{0x50000000 + i * 256}, 25}, 0, kBlackhole);
@@ -373,7 +373,7 @@ TEST_F(FibTest, SaysWhenSetsRunOut) {
     EXPECT_THAT(limit.what(), testing::HasSubstr("32768"));
   }
   EXPECT_GT(added, 32'700U);
-  // Room comes back with what goes, without a commit in between.
+  // Removed routes make room, even without a commit.
   for (std::uint32_t i = 0; i < 1000; ++i) EXPECT_TRUE(fib_.remove_route({{0x50000000 + i * 256}, 24}, 0));
   for (std::uint32_t i = 0; i < 1000; ++i) {
     fib_.add_route({{0x50000000 + i * 256}, 24}, 0, via(to_string(Ipv4Address{0x60000000 + i}), "wan"));

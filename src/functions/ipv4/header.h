@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a router must check before it believes a packet (RFC 1812, sections 3.3, 4.2.2, 5.2.2 and 5.3), and what it does
-// to the header of one that it sends on. Pure functions over bytes.
+// Checks a packet before it is forwarded (RFC 1812, sections 3.3, 4.2.2, 5.2.2 and 5.3). Changes the header of a
+// forwarded packet. The functions only access bytes.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,9 @@ using forwarding::StationFilter;
 
 inline constexpr std::uint16_t kEthertype = forwarding::kIpv4Ethertype;
 
-inline constexpr std::size_t kHeaderBytes = 20;  ///< of an IPv4 header without options
+inline constexpr std::size_t kHeaderBytes = 20;  ///< size of an IPv4 header without options
 
-// Where fields stand in the IPv4 header.
+// Lists the offsets of fields in the IPv4 header.
 inline constexpr std::size_t kTotalLengthAt = 2;
 inline constexpr std::size_t kTtlAt = 8;
 inline constexpr std::size_t kChecksumAt = 10;
@@ -33,7 +33,7 @@ inline constexpr std::size_t kDestinationAt = 16;
 
 namespace detail {
 
-/// One's complement sum of 32-bit parts (RFC 1071: any width and byte order will do), folded to 16 bits.
+/// Folds a one's complement sum of 32-bit words to 16 bits. RFC 1071 permits any word size and byte order.
 inline std::uint16_t fold(std::uint64_t sum) {
   sum = (sum >> 32) + (sum & 0xFFFFFFFF);
   sum = (sum >> 16) + (sum & 0xFFFF);
@@ -49,8 +49,9 @@ inline bool checksum_is_right(const std::uint8_t* header, std::size_t header_byt
   return fold(sum) == 0xFFFF;
 }
 
-/// Which of the punt limits counts for IPv6: a flood of one kind leaves the others their host. Neighbour discovery is
-/// ICMPv6 (58) of types 133 to 137 with a hop limit of 255 (RFC 4861, section 4).
+/// Returns the outcome for an IPv6 packet. The outcomes have separate punt limits, so that a flood of one kind does not
+/// block the others. Neighbour discovery is ICMPv6 (58) of types 133 to 137 with a hop limit of 255 (RFC 4861, section
+/// 4).
 inline Outcome ipv6(const std::uint8_t* packet, std::size_t readable) {
   constexpr std::size_t kIpv6HeaderBytes = 40, kNextHeaderAt = 6, kHopLimitAt = 7, kIpv6DestinationAt = 24;
   if (readable <= kIpv6HeaderBytes) return Outcome::ipv6;
@@ -70,12 +71,13 @@ inline Outcome not_ipv4(const std::uint8_t* frame, std::size_t readable) {
   return Outcome::other_ethertype;
 }
 
-/// Whether an address that begins with this byte is unicast.
+/// True if an address with this first byte is unicast.
 inline bool is_ordinary(std::uint8_t first_byte) {
   return Ipv4Address{std::uint32_t{first_byte} << 24}.is_unicast();
 }
 
-/// For addresses of which one is not ordinary. A host that has no address yet sends from 0.0.0.0 to all or to a group.
+/// Returns the outcome if the source or the destination is not unicast. A host without address sends from 0.0.0.0 to
+/// the broadcast address or to a group.
 inline Outcome special_address(const std::uint8_t* header) {
   const std::uint32_t destination = load_be32(header + kDestinationAt);
   const bool to_all = destination == 0xFFFFFFFF, to_group = destination >> 28 == 0xE;
@@ -87,8 +89,8 @@ inline Outcome special_address(const std::uint8_t* header) {
 
 }  // namespace detail
 
-/// Judges a frame up to where its destination has to be looked up; Outcome::forward if nothing speaks against it. Of
-/// the frame's `bytes` bytes the first `readable` lie at `frame`; nothing past them is read.
+/// Checks a frame before the look-up of its destination. Returns Outcome::forward if all checks pass. The first
+/// `readable` of the frame's `bytes` bytes are at `frame`; nothing after them is read.
 inline Outcome inspect(const std::uint8_t* frame, std::size_t readable, std::size_t bytes,
                        const StationFilter& station) {
   if (readable < kEthernetBytes) return Outcome::runt;
@@ -112,9 +114,9 @@ inline Outcome inspect(const std::uint8_t* frame, std::size_t readable, std::siz
   return Outcome::forward;
 }
 
-/// Takes one off a TTL of at least 1 and mends the checksum, RFC 1624 equation 3: HC' = ~(~HC + ~m + m'). With
-/// m' = m - 0x0100 this adds 0x0100 to HC in one's complement, where the sum is never 0xFFFF: just what recomputing
-/// gives. The addition is done in the byte order of memory, where it adds 1 (RFC 1071, section 2B).
+/// Decrements a TTL of at least 1 and updates the checksum by RFC 1624, equation 3: HC' = ~(~HC + ~m + m'). With m' = m
+/// - 0x0100, the equation adds 0x0100 to HC in one's complement. The sum is never 0xFFFF, so the result equals
+/// recomputation. In the byte order of memory the addend is 1 (RFC 1071, section 2B).
 inline void decrement_ttl(std::uint8_t* header) {
   const auto checksum = load<std::uint16_t>(header + kChecksumAt);
   header[kTtlAt] = static_cast<std::uint8_t>(header[kTtlAt] - 1);

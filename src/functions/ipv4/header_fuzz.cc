@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as a frame: the parser and the oracle must say the same, and a forwarded header must stay a right one. The
-// first byte says whether the port is promiscuous and whether the checksum is mended, without which the fuzzer would
-// seldom get past it.
+// Checks that the parser and the oracle give the same result for any bytes, and that a forwarded header stays valid.
+// The first byte selects whether the port is promiscuous and whether the checksum is corrected. Without the correction
+// the fuzzer would rarely pass the checksum.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -23,12 +23,12 @@ std::string name_of(Outcome outcome) {
 }
 
 std::string inspected(const Bytes& frame, bool promiscuous) {
-  // Memory that ends where the frame ends, so that ASan sees a read past it.
+  // Memory that ends with the frame lets AddressSanitizer detect reads past the end.
   const Bytes exact(frame.begin(), frame.end());
   return name_of(inspect(exact.data(), exact.size(), exact.size(), StationFilter(kOwnMac, promiscuous)));
 }
 
-/// A frame that nothing speaks against.
+/// Returns a frame that passes all checks.
 Bytes good_frame(std::size_t payload_bytes) {
   Bytes frame{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 9, 9, 8, 0};
   const std::size_t total = 20 + payload_bytes;
@@ -132,7 +132,7 @@ TEST(Header, BothFormsOfAZeroChecksumAreRight) {
   Bytes frame = good_frame(0);
   frame[18] = frame[19] = 0;
   oracle::fix_checksum(frame);
-  frame[18] = frame[24];  // the identification takes up what the checksum would be
+  frame[18] = frame[24];  // the identification takes the value of the checksum
   frame[19] = frame[25];
   frame[24] = frame[25] = 0;
   EXPECT_EQ(inspected(frame, false), "");
@@ -152,7 +152,7 @@ TEST(Header, WhatLiesInALaterSegmentIsNotRead) {
   }
 }
 
-/// Changes a frame somewhere that matters; usually leaves the checksum right, so that later checks are met too.
+/// Changes bytes of the header at random. Usually corrects the checksum, so that later checks are reached too.
 Bytes mutated(Bytes frame, std::mt19937_64& random) {
   constexpr std::uint8_t kLiked[]{0, 1, 8, 6, 0x45, 0x46, 0x4F, 127, 128, 223, 224, 239, 240, 255};
   for (auto changes = random() % 4; changes > 0; --changes) {
@@ -225,7 +225,7 @@ TEST(Header, IncrementalChecksumEqualsRecomputationForEveryChecksum) {
       seen.insert(oracle::word(frame, 24));
       expect_recomputed(frame);
       if (oracle::word(frame, 24) != 0) continue;
-      frame[24] = frame[25] = 0xFF;  // a sender's other zero
+      frame[24] = frame[25] = 0xFF;  // the other form of zero
       expect_recomputed(frame);
     }
   }

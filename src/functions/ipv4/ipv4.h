@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IPv4 forwarding: RFC 1812's fast path. See docs/functions/ipv4.md for the order of its checks. Here stands what is
-// IPv4's own; src/functions/forwarding has the rest.
+// Implements IPv4 forwarding: the fast path of RFC 1812. docs/functions/ipv4.md lists the order of its checks. This
+// header has the parts specific to IPv4; src/functions/forwarding has all others.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct Family : Ipv4 {
   static constexpr bool kLooksUpLinkLocal = true;
   static constexpr Outcome kHopsUsedUp = Outcome::ttl_expired, kTooLong = Outcome::fragmentation_needed;
   static constexpr std::uint16_t kEthertype = ipv4::kEthertype;
-  static constexpr std::uint32_t kFlowSeed = 0x49507634;  // any number that RSS does not use: see ipv4_flow_hash
+  static constexpr std::uint32_t kFlowSeed = 0x49507634;  // must differ from the seed of RSS: see ipv4_flow_hash
 
   using LookupTable = ipv4::LookupTable;
   static constexpr std::array<std::string_view, 2> kLookups{"dir24_8", "runs"};
@@ -49,7 +49,7 @@ struct Family : Ipv4 {
     static Ipv4Address destination(const std::uint8_t* header) { return {load_be32(header + kDestinationAt)}; }
     static std::size_t packet_bytes(const std::uint8_t* header) { return load_be16(header + kTotalLengthAt); }
     static void decrement(std::uint8_t* header) { decrement_ttl(header); }
-    /// From or to 169.254.0.0/16 (RFC 3927, section 7).
+    /// True for a packet from or to 169.254.0.0/16 (RFC 3927, section 7).
     static bool is_link_local(const std::uint8_t* header) {
       constexpr std::uint16_t kPrefix = 0xA9FE;
       return load_be16(header + kSourceAt) == kPrefix || load_be16(header + kDestinationAt) == kPrefix;
@@ -59,7 +59,7 @@ struct Family : Ipv4 {
     }
   };
 
-  /// A network's first and last address are broadcasts; a /31 has none (RFC 3021).
+  /// Returns the broadcast addresses of a network: its first and last address. A /31 has none (RFC 3021).
   static std::vector<Address> edges(Prefix network) {
     return network.length >= 31 ? std::vector<Address>{} : std::vector{network.address, network.last()};
   }

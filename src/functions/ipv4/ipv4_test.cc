@@ -35,7 +35,7 @@ class Ipv4Test : public testing::TestWithParam<std::size_t>, protected RouterUnd
  protected:
   Ipv4Test() : RouterUnderTest(router_ports(), GetParam()) {}
 
-  /// Routes of every kind, to neighbours known and unknown.
+  /// Adds routes of every kind, with known and unknown neighbours.
   void fill() {
     add_neighbour("192.0.2.254", "wan", 0x0A0000000001);
     add_neighbour("10.0.7.7", "lan", 0x0A0000000002);
@@ -81,7 +81,7 @@ Bytes random_frame(std::mt19937_64& random) {
   if (random() % 64 == 0) frame[random() % 2] = 1;
   const std::vector<Bytes> ethertypes{{8, 6}, {0x86, 0xDD}, {0x81, 0}};
   if (random() % 64 == 0) std::copy_n(ethertypes[random() % 3].begin(), 2, frame.begin() + 12);
-  if (random() % 16 == 0 && frame.size() > 54) {  // IPv6 on a link
+  if (random() % 16 == 0 && frame.size() > 54) {  // link-local IPv6
     frame[12] = 0x86, frame[13] = 0xDD, frame[20] = 58, frame[21] = 255, frame[38] = 0xFF;
     frame[54] = static_cast<std::uint8_t>(132 + random() % 2);
   }
@@ -309,7 +309,7 @@ TEST_P(Ipv4Test, SaysWhatItsStructuresCost) {
 
 INSTANTIATE_TEST_SUITE_P(Lookups, Ipv4Test, testing::Values(0, 1));
 
-/// A feed that keeps what it is told and, when it is to, fails in the midst of that once.
+/// Implements a feed that records its requests. If `fails` is set, it fails once, after recording a request.
 class FragileFeed final : public RouteFeed {
  public:
   void check_source(const std::string& /*name*/) const override {}
@@ -319,7 +319,7 @@ class FragileFeed final : public RouteFeed {
     return std::make_unique<Subscription>(*this);
   }
 
-  std::size_t own = 0;  ///< how many routes of the configuration stand
+  std::size_t own = 0;  ///< number of the configuration's routes in the feed
   bool fails = false;
 
  private:

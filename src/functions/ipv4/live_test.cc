@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Readers forward packets while everything that decides their way changes. Each packet must go where it was right to
-// send it at some moment between its arrival and its departure.
+// Readers forward packets while all inputs of their forwarding decisions change. The result for each packet must have
+// been correct at some moment between its arrival and its departure.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,21 +26,21 @@ constexpr std::size_t kReaders = 2;
 constexpr std::size_t kPlaces = 48;
 constexpr std::size_t kChanges = 2500;
 
-/// Where packets may go: MAC addresses, or one of the outcomes.
+/// Holds the permitted results for a packet: MAC addresses, or one of the outcomes.
 using Truth = std::set<std::string>;
 
-/// What was true of a destination, in order. Version n holds from some moment in the n-th change on until some moment
-/// in the next.
+/// Holds the sequence of permitted results for a destination. Version n is valid from some moment during change n to
+/// some moment during change n + 1.
 class History {
  public:
   explicit History(Truth first) : versions_(kChanges + 2) { versions_[0] = std::move(first); }
-  /// Around a change, by the writer.
+  /// The writer calls begin() and end() around a change.
   void begin(Truth truth) {
     versions_[begun_.load() + 1] = std::move(truth);
     begun_.fetch_add(1);
   }
   void end() { ended_.fetch_add(1); }
-  /// Before and after a packet, by readers.
+  /// Readers call ended() before a packet and was_true() after it.
   std::size_t ended() const { return ended_.load(); }
   bool was_true(std::size_t ended_before, const std::string& found) const {
     for (std::size_t version = ended_before; version <= begun_.load(); ++version) {
@@ -55,8 +55,8 @@ class History {
   std::atomic<std::size_t> begun_{0}, ended_{0};
 };
 
-/// Changes the table at random, and keeps account of what is true. There are three kinds of places: /24s with routes,
-/// addresses on a link, and neighbours on a link that a /24 leads to only at times.
+/// Changes the table at random and records the permitted results. There are three kinds of destinations: /24s with
+/// routes, addresses on a link, and neighbours on a link. A /24 leads to that link only at times.
 class Churn {
  public:
   explicit Churn(Ipv4Fib& fib) : fib_(fib) {
@@ -102,7 +102,7 @@ class Churn {
     return prefix;
   }
 
-  /// The neighbour is found by the link or the gateway by the /8, never the link without the neighbour.
+  /// The result is the neighbour on the link or the gateway of the /8, but never the link without the neighbour.
   void change_cover(std::size_t place) {
     const Ipv4Prefix prefix = around(place);
     History& history = histories_[place];
@@ -127,7 +127,7 @@ class Churn {
       history.begin({"no_route"});
       EXPECT_TRUE(fib_.remove_route(prefix, 0));
       std::erase_if(list_.routes, [&](const control::Route& route) { return route.prefix == prefix; });
-    } else if (kind == 1 && exists) {  // one of its gateways gets another MAC address
+    } else if (kind == 1 && exists) {  // a gateway gets another MAC address
       const auto& target = list_.targets[place];
       Truth truth = history.now();
       truth.erase(name(macs_[place].front()));
@@ -135,7 +135,7 @@ class Churn {
       truth.insert(name(macs_[place].front()));
       history.begin(truth);
       fib_.set_neighbour(neighbour(target.next_hops.front(), macs_[place].front()));
-    } else {  // gateways that nothing else uses
+    } else {  // gateways that no other route uses
       for (const auto& old : list_.targets[place].next_hops) retired_.push_back(old);
       control::RouteTarget target;
       Truth truth;
@@ -179,7 +179,7 @@ class Churn {
   std::uint64_t last_mac_ = 0;
 };
 
-/// Forwards packets to all places until told to stop; returns how many, or none after the first wrong one.
+/// Forwards packets to all destinations until `stop` is set. Returns the number of packets, or 0 after a wrong result.
 std::uint64_t forward(Ipv4Function& function, const Churn& churn, QuiescentStates& grace_periods, std::size_t reader,
                       const std::atomic<bool>& stop) {
   grace_periods.quiescent(reader);

@@ -18,7 +18,8 @@
 
 namespace penumbra::ipv4 {
 
-/// A forwarding table as Fib wants one: a Dir24_8, and if that is what is looked up, its small copy for cores.
+/// Implements the table of Fib for IPv4: a Dir24_8 and, if `runs` is set, its compact copy for CPU cores. Lookups read
+/// the copy if there is one.
 class LookupTable {
  public:
   using Entry = Dir24_8::Entry;
@@ -28,7 +29,7 @@ class LookupTable {
       : prefixes_(std::make_unique<Dir24_8>(grace_periods)),
         runs_(runs ? std::make_unique<Ipv4Runs>(prefixes_->table(), grace_periods) : nullptr) {}
 
-  // As Dir24_8.
+  // These functions behave as those of Dir24_8.
   bool insert(Ipv4Prefix prefix, std::uint16_t next_hop) { return prefixes_->insert(prefix, next_hop); }
   bool remove(Ipv4Prefix prefix) { return prefixes_->remove(prefix); }
   void load(std::span<const Entry> entries) { prefixes_->load(entries); }
@@ -39,7 +40,7 @@ class LookupTable {
   std::size_t size() const { return prefixes_->size(); }
   Table& table() { return runs_ == nullptr ? prefixes_->table() : runs_->table(); }
 
-  /// Of the copy what it takes besides.
+  /// Returns the memory of the Dir24_8, and the additional memory of the copy.
   std::vector<forwarding::StructureMemory> memory() const {
     std::vector<forwarding::StructureMemory> memory{{prefixes_->table().name(), size(), prefixes_->memory_bytes()}};
     if (runs_ != nullptr) memory.push_back({runs_->table().name(), size(), runs_->memory_bytes()});
@@ -51,7 +52,7 @@ class LookupTable {
   std::unique_ptr<Ipv4Runs> runs_;
 };
 
-/// Asks for what a look-up reads first. For as long as the table's view at its creation is good.
+/// Prefetches the first cache line that a look-up reads. Valid as long as the table's view at construction is valid.
 class Ahead {
  public:
   Ahead(const Table& table, bool runs) {

@@ -94,7 +94,7 @@ TEST_F(NextHopsTest, NothingIsReusedBeforeItsGracePeriod) {
   next_hops_.set_neighbour(0, {1}, {0xB1});
   next_hops_.release(single);
   next_hops_.release(shared);
-  // Whatever else happens, a reader that came before finds what it may use.
+  // An earlier reader must still find valid slots, whatever else happens.
   for (std::uint32_t i = 0; i < 3000; ++i) {
     next_hops_.set_neighbour(2, {i % 40}, {0xC0 + i});
     const auto other = next_hops_.acquire(unicast({hop(2, i % 40), hop(2, 1000 + i)}));
@@ -138,7 +138,7 @@ TEST_F(NextHopsTest, HasClearLimits) {
 }
 
 TEST_F(NextHopsTest, LinksCountOnce) {
-  // All pairs of 200 gateways: many sets, few links.
+  // All pairs of 200 gateways need many sets but few links.
   for (std::uint32_t a = 0; a < 200; ++a) {
     for (std::uint32_t b = 0; b < a; ++b) next_hops_.acquire(unicast({hop(0, a), hop(0, b)}));
   }

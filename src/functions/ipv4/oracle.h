@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: what RFC 1812 and docs/functions/ipv4.md want done with a frame, worked out slowly from bytes and lists.
-// It shares no code with what it judges.
+// Implements an oracle for tests. The oracle computes from bytes and lists, slowly, the treatment that RFC 1812 and
+// docs/functions/ipv4.md require. The oracle shares no code with the function under test.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ using forwarding::oracle::Bytes;
 using forwarding::oracle::mac;
 using forwarding::oracle::word;
 
-/// The checksum field of a header as RFC 791 defines it: the complement of the one's complement sum of all 16-bit
-/// words, the field itself counted as zero.
+/// Returns the checksum of a header (RFC 791): the complement of the one's complement sum of all 16-bit words. The
+/// checksum field itself counts as zero.
 inline unsigned checksum(const Bytes& header) {
   unsigned sum = 0;
   for (std::size_t at = 0; at < header.size(); at += 2) {
@@ -32,7 +32,7 @@ inline unsigned checksum(const Bytes& header) {
   return 0xFFFF - sum;
 }
 
-/// Zero has two forms in one's complement; a receiver takes both.
+/// Zero has two forms in one's complement; a receiver accepts both.
 inline bool checksum_is_right(const Bytes& header) {
   const unsigned right = checksum(header), found = word(header, 10);
   return found == right || (right == 0 && found == 0xFFFF);
@@ -54,7 +54,7 @@ inline std::string ipv6_reason(const Bytes& packet) {
   return link_local || packet[24] == 0xFF ? "ipv6_link" : "ipv6";
 }
 
-/// The reason against a frame that needs no table, or nothing.
+/// Returns the reason to refuse a frame without a look-up, or std::nullopt.
 inline std::optional<std::string> objection(const Bytes& frame, std::uint64_t port_mac, bool promiscuous) {
   if (frame.size() < 14) return "runt";
   const bool to_group = frame[0] % 2 == 1;
@@ -93,7 +93,7 @@ struct Rules {
 };
 using Network = forwarding::oracle::NetworkOf<Ipv4, Rules>;
 
-/// The frame that leaves if it came in as `frame` and goes to `neighbour` from a port with that MAC address and MTU.
+/// Returns the outgoing frame for `frame`, sent to `neighbour` from a port with the MAC address `own` and this MTU.
 inline Bytes forwarded(const Bytes& frame, std::uint64_t neighbour, std::uint64_t own, std::size_t mtu) {
   Bytes out = frame;
   if (out.size() > 14 + mtu) out.resize(14 + word(frame, 16));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of this folder share: a small router's ports and packets for it.
+// Provides the tests of this folder with the ports of a small router and packets for it.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,8 @@ inline Words::Target dev(const std::string& port) {
 inline const control::RouteTarget kBlackhole{.kind = control::RouteTarget::Kind::blackhole, .next_hops = {}};
 inline const control::RouteTarget kUnreachable{.kind = control::RouteTarget::Kind::unreachable, .next_hops = {}};
 
-/// Ports wan 192.0.2.1/24, lan 10.0.0.1/16 and 10.9.0.1/31, dmz 172.16.0.1/30 with a short MTU, and bare, without any.
+/// Returns the ports wan 192.0.2.1/24, lan 10.0.0.1/16 and 10.9.0.1/31, dmz 172.16.0.1/30 with a short MTU, and bare
+/// without addresses.
 inline std::vector<PortInfo> router_ports() {
   auto ports = forwarding::testing_support::ports_without_addresses(576);
   ports[0].addresses = {{ip("192.0.2.1"), net("192.0.2.0/24")}};
@@ -43,7 +44,7 @@ inline std::vector<PortInfo> router_ports() {
   return ports;
 }
 
-/// A UDP packet in a frame to the port of that MAC address, with a right checksum.
+/// Returns a frame with a UDP packet and a correct checksum to the port with the MAC address 02:00:00:00:00:01.
 inline oracle::Bytes udp_frame(Ipv4Address source, Ipv4Address destination, std::uint8_t ttl, std::size_t total_bytes,
                                std::uint16_t source_port = 1000) {
   oracle::Bytes frame{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 9, 9, 8, 0, 0x45, 0};

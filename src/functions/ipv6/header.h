@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a router must check before it believes a packet (RFC 8200, section 3; RFC 4291, sections 2.5 to 2.7), and what
-// it does to the header of one that it sends on. Pure functions over bytes.
+// Checks a packet before it is forwarded (RFC 8200, section 3; RFC 4291, sections 2.5 to 2.7). Changes the header of a
+// forwarded packet. The functions only access bytes.
 //
-// Extension headers are neither looked at nor changed: RFC 8200, section 4, leaves all but the hop-by-hop options to
-// the destination, and those to nodes that are configured to process them, which this one is not.
+// Extension headers are neither read nor changed. RFC 8200, section 4, reserves all except the hop-by-hop options for
+// the destination. Only nodes that are configured to process hop-by-hop options do so; this router does not.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using forwarding::StationFilter;
 inline constexpr std::size_t kHeaderBytes = 40;
 inline constexpr std::uint16_t kEthertype = forwarding::kIpv6Ethertype;
 
-// Where fields stand in the IPv6 header.
+// Lists the offsets of fields in the IPv6 header.
 inline constexpr std::size_t kPayloadLengthAt = 4;
 inline constexpr std::size_t kNextHeaderAt = 6;
 inline constexpr std::size_t kHopLimitAt = 7;
@@ -35,7 +35,7 @@ inline constexpr std::size_t kDestinationAt = 24;
 inline Ipv6Address address_at(const std::uint8_t* bytes) {
   return {load_be64(bytes), load_be64(bytes + 8)};
 }
-/// The whole packet, its header included.
+/// Returns the size of the whole packet, including its header.
 inline std::size_t packet_bytes(const std::uint8_t* header) {
   return kHeaderBytes + load_be16(header + kPayloadLengthAt);
 }
@@ -47,21 +47,21 @@ inline Outcome not_ipv6(std::uint16_t ethertype) {
   return ethertype == forwarding::kIpv4Ethertype ? Outcome::ipv4 : Outcome::other_ethertype;
 }
 
-/// Neighbour discovery is ICMPv6 (58) of types 133 to 137 that has come through no router (RFC 4861, section 4). Its
-/// first byte may lie in a later segment, or not be there.
+/// True for neighbour discovery: ICMPv6 (58) of types 133 to 137 that no router has forwarded (RFC 4861, section 4).
+/// The ICMPv6 type may be in a later segment or be missing.
 inline bool is_neighbour_discovery(const std::uint8_t* header, std::size_t readable) {
   if (header[kNextHeaderAt] != 58 || header[kHopLimitAt] != 255) return false;
   if (std::min(readable, packet_bytes(header)) <= kHeaderBytes) return false;
   return header[kHeaderBytes] >= 133 && header[kHeaderBytes] <= 137;
 }
 
-/// Whether an address is one that packets go to and come from beyond a link: nearly always, and then with one test.
+/// True if the address is used across links. One comparison suffices for nearly all addresses.
 inline bool is_ordinary(Ipv6Address address) {
   return address.high >> 60 == 2 || address.high >> 60 == 3 || (address.is_unicast() && !address.is_link_local());
 }
 
-/// For addresses of which one is not ordinary. A host that has no address yet sends from :: to groups (RFC 4862).
-/// Groups of scope 0 and 1 are never on a link (RFC 4291, 2.7, with erratum 3480).
+/// Returns the outcome if the source or the destination is not used across links. A host without address sends from ::
+/// to groups (RFC 4862). Groups of scope 0 and 1 never appear on a link (RFC 4291, 2.7, with erratum 3480).
 inline Outcome special_address(Ipv6Address source, Ipv6Address destination) {
   const bool from_nobody = source == Ipv6Address{};
   if (!source.is_unicast() && !(from_nobody && destination.is_multicast())) return Outcome::martian_source;
@@ -73,8 +73,8 @@ inline Outcome special_address(Ipv6Address source, Ipv6Address destination) {
 
 }  // namespace detail
 
-/// Judges a frame up to where its destination has to be looked up; Outcome::forward if nothing speaks against it. Of
-/// the frame's `bytes` bytes the first `readable` lie at `frame`; nothing past them is read.
+/// Checks a frame before the look-up of its destination. Returns Outcome::forward if all checks pass. The first
+/// `readable` of the frame's `bytes` bytes are at `frame`; nothing after them is read.
 inline Outcome inspect(const std::uint8_t* frame, std::size_t readable, std::size_t bytes,
                        const StationFilter& station) {
   if (readable < kEthernetBytes) return Outcome::runt;
@@ -98,7 +98,7 @@ inline Outcome inspect(const std::uint8_t* frame, std::size_t readable, std::siz
   return special;
 }
 
-/// Takes one off a hop limit of at least 1.
+/// Decrements a hop limit of at least 1.
 inline void decrement_hop_limit(std::uint8_t* header) {
   header[kHopLimitAt] = static_cast<std::uint8_t>(header[kHopLimitAt] - 1);
 }

@@ -19,7 +19,7 @@ using oracle::Bytes;
 constexpr MacAddress kOwnMac{0x020000000001};
 
 std::string inspected(const Bytes& frame, bool promiscuous = false) {
-  // Memory that ends where the frame ends, so that ASan sees a read past it.
+  // Memory that ends with the frame lets AddressSanitizer detect reads past the end.
   const Bytes exact(frame.begin(), frame.end());
   const Outcome outcome = inspect(exact.data(), exact.size(), exact.size(), StationFilter(kOwnMac, promiscuous));
   return outcome == Outcome::forward ? "" : outcome_reasons()[static_cast<std::size_t>(outcome)].name;
@@ -119,7 +119,7 @@ TEST(Ipv6Header, WhatLiesInALaterSegmentIsNotRead) {
   }
 }
 
-/// Changes a frame somewhere that matters.
+/// Changes bytes of the header at random.
 Bytes mutated(Bytes frame, std::mt19937_64& random) {
   static const std::vector<std::string> kLiked{"::",      "::1",     "::ffff:0:1", "::1:0:1", "fe80::1",
                                                "febf::1", "fec0::1", "ff00::1",    "ff01::1", "ff02::1"};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IPv6 forwarding (RFC 8200, RFC 4291). See docs/functions/ipv6.md for the order of its checks. Here stands what is
-// IPv6's own; src/functions/forwarding has the rest.
+// Implements IPv6 forwarding (RFC 8200, RFC 4291). docs/functions/ipv6.md lists the order of its checks. This header
+// has the parts specific to IPv6; src/functions/forwarding has all others.
 #pragma once
 
 #include <array>
@@ -28,10 +28,10 @@ struct Family : Ipv6 {
   using Outcome = ipv6::Outcome;
   static const std::vector<Reason>& reasons(bool host_has_routes) { return outcome_reasons(host_has_routes); }
   static constexpr bool kLooksUpLinkLocal = false;
-  static constexpr Outcome kToBroadcast = Outcome::local;  // IPv6 has none; whoever tells of one means the host
+  static constexpr Outcome kToBroadcast = Outcome::local;  // IPv6 has no broadcast; such a target means the host
   static constexpr Outcome kHopsUsedUp = Outcome::hop_limit_exceeded, kTooLong = Outcome::packet_too_big;
   static constexpr std::uint16_t kEthertype = ipv6::kEthertype;
-  static constexpr std::uint32_t kFlowSeed = 0x49507636;  // any number that RSS does not use: see ipv4_flow_hash
+  static constexpr std::uint32_t kFlowSeed = 0x49507636;  // must differ from the seed of RSS: see ipv4_flow_hash
 
   using LookupTable = ipv6::LookupTable;
   static constexpr std::array<std::string_view, 3> kLookups{"trie", "lengths", "runs"};
@@ -40,7 +40,7 @@ struct Family : Ipv6 {
     if (lookup == 1) return LookupTable(std::make_unique<Ipv6Lengths>(grace_periods));
     return LookupTable(std::make_unique<Ipv6Runs>(grace_periods));
   }
-  /// Nothing is fetched for the shader: where it reads first depends on the structure.
+  /// Prefetches nothing, because the first access of a look-up depends on the structure.
   struct Ahead {
     void fetch(Ipv6Address /*address*/) const {}
   };
@@ -60,19 +60,22 @@ struct Family : Ipv6 {
     static Ipv6Address destination(const std::uint8_t* header) { return address_at(header + kDestinationAt); }
     static std::size_t packet_bytes(const std::uint8_t* header) { return ipv6::packet_bytes(header); }
     static void decrement(std::uint8_t* header) { decrement_hop_limit(header); }
-    static bool is_link_local(const std::uint8_t* /*header*/) { return false; }  // inspect() has seen to those
+    static bool is_link_local(const std::uint8_t* /*header*/) {
+      return false;
+    }  // inspect() handles link-local addresses
     static std::uint32_t flow_hash(const std::uint8_t* header, std::size_t bytes, std::uint32_t seed) {
       return ipv6_labelled_flow_hash(header, bytes, seed, FlowPorts::udp_too);
     }
   };
 
-  /// A network's first address is its routers' (RFC 4291, 2.6.1), but not that of a link of two (RFC 6164).
+  /// Returns the anycast address of a network's routers, its first address (RFC 4291, 2.6.1). A /127 or longer prefix
+  /// has none (RFC 6164).
   static std::vector<Address> edges(Prefix network) {
     return network.length >= 127 ? std::vector<Address>{} : std::vector{network.address};
   }
   static constexpr FeedTarget::Kind kEdgeKind = FeedTarget::Kind::local;
   static constexpr std::string_view kEdgeSource = "anycast";
-  /// Groups and link-local addresses are judged before, and every port has the same ones.
+  /// False for groups and link-local addresses. inspect() decides on them, and every port has the same ones.
   static constexpr bool is_looked_up(Prefix prefix) {
     const bool groups = prefix.length >= 8 && prefix.address.is_multicast();
     const bool one_link = prefix.length >= 10 && prefix.address.is_link_local();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as a frame: the parser and the oracle must say the same. The first byte says whether the port is
+// Checks that the parser and the oracle give the same result for any bytes. The first byte selects whether the port is
 // promiscuous.
 #include <cstddef>
 #include <cstdint>

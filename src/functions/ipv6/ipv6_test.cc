@@ -24,12 +24,12 @@ using namespace testing_support;
 using oracle::Bytes;
 using testing::HasSubstr;
 
-/// With each structure of the table.
+/// Runs with each structure of the table.
 class Ipv6Test : public testing::TestWithParam<std::size_t>, protected RouterUnderTest {
  protected:
   Ipv6Test() : RouterUnderTest(router_ports(), GetParam()) {}
 
-  /// Routes of every kind, to neighbours known and unknown; the same link-local gateway on two ports.
+  /// Adds routes of every kind, with known and unknown neighbours. Two ports have the same link-local gateway.
   void fill() {
     add_neighbour("fe80::1", "wan", 0x0A0000000001);
     add_neighbour("fe80::1", "lan", 0x0A0000000002);
@@ -247,7 +247,7 @@ TEST_P(Ipv6FileTest, ReadsWhatTheHostPrintsAndExchangesIt) {
   EXPECT_EQ(function->fib().lookup(ip("4000::1")).value().target, "via 2001:db8:2::9 dev lan");
 }
 
-/// Random changes of routes and neighbours against the oracle's lists, then everything goes again.
+/// Compares random changes of routes and neighbours with the oracle's lists, and then removes everything.
 TEST_P(Ipv6Test, ChangesAgreeWithTheOracle) {
   std::mt19937_64 random(4291);
   const auto address = [&random] {

@@ -15,7 +15,7 @@
 
 namespace penumbra::ipv6 {
 
-/// A forwarding table as Fib wants one. What stands behind it is an Ipv6Lookup of any structure.
+/// Implements the table of Fib for IPv6: an Ipv6Lookup of any structure.
 class LookupTable {
  public:
   using Entry = Ipv6Lookup::Entry;
@@ -23,7 +23,7 @@ class LookupTable {
 
   explicit LookupTable(std::unique_ptr<Ipv6Lookup> lookup) : lookup_(std::move(lookup)) {}
 
-  // As Ipv6Lookup.
+  // These functions behave as those of Ipv6Lookup.
   bool insert(Ipv6Prefix prefix, std::uint16_t next_hop) { return lookup_->insert(prefix, next_hop); }
   bool remove(Ipv6Prefix prefix) { return lookup_->remove(prefix); }
   void load(std::span<const Entry> entries) { lookup_->load(entries); }

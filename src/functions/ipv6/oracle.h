@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: what RFC 8200, RFC 4291 and docs/functions/ipv6.md want done with a frame, worked out slowly from bytes
-// and lists. It shares no code with what it judges.
+// Implements an oracle for tests. The oracle computes from bytes and lists, slowly, the treatment that RFC 8200, RFC
+// 4291 and docs/functions/ipv6.md require. The oracle shares no code with the function under test.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ inline Ipv6Address address(const Bytes& bytes, std::size_t at) {
   return found;
 }
 
-/// What RFC 4291 calls an address.
+/// Returns the kind of an address as RFC 4291 names it.
 inline std::string kind(const Bytes& sixteen) {
   const auto zeros = [&](std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -41,7 +41,7 @@ inline std::string kind(const Bytes& sixteen) {
   return "global";
 }
 
-/// The reason against a frame that needs no table, or nothing.
+/// Returns the reason to refuse a frame without a look-up, or std::nullopt.
 inline std::optional<std::string> objection(const Bytes& frame, std::uint64_t port_mac, bool promiscuous) {
   if (frame.size() < 14) return "runt";
   const bool to_group = frame[0] % 2 == 1;
@@ -78,7 +78,7 @@ struct Rules {
 };
 using Network = forwarding::oracle::NetworkOf<Ipv6, Rules>;
 
-/// The frame that leaves if it came in as `frame` and goes to `neighbour` from a port with that MAC address and MTU.
+/// Returns the outgoing frame for `frame`, sent to `neighbour` from a port with the MAC address `own` and this MTU.
 inline Bytes forwarded(const Bytes& frame, std::uint64_t neighbour, std::uint64_t own, std::size_t mtu) {
   Bytes out = frame;
   if (out.size() > 14 + mtu) out.resize(std::size_t{14} + 40 + word(frame, 18));

@@ -14,7 +14,7 @@ forwarding::Reasons all_reasons() {
           {"runt", kDrop, "frame shorter than an Ethernet header"},
           {"wrong_mac", kDrop, "unicast frame to another station's MAC address"},
           {"arp", kPunt, "ARP"},
-          {"ipv4", kPunt, "IPv4, where no function for it is behind this one"},
+          {"ipv4", kPunt, "IPv4, where no later function takes it"},
           {"other_ethertype", kPunt, "neither IPv6, IPv4 nor ARP (VLAN tags and 802.3 frames too)"},
           {"truncated", kDrop, "frame shorter than its IPv6 header or payload length says"},
           {"bad_version", kDrop, "IP version is not 6"},

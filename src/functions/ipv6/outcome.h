@@ -8,7 +8,8 @@
 
 namespace penumbra::ipv6 {
 
-/// What can become of a packet. All but `forward` are the function's reasons, in the order of their indices.
+/// Lists the possible results for a packet. All except `forward` are the function's reasons, in the order of their
+/// indices.
 enum class Outcome : std::uint8_t {
   runt,
   wrong_mac,
@@ -36,7 +37,7 @@ enum class Outcome : std::uint8_t {
   forward,
 };
 
-/// The name, kind and help of every outcome but `forward`, by index; see forwarding::Reasons.
+/// Returns the name, kind and help of every outcome except `forward`, by index; see forwarding::Reasons.
 const std::vector<Reason>& outcome_reasons(bool host_has_routes = false);
 
 }  // namespace penumbra::ipv6

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of this folder share: a small router's ports and packets for it.
+// Provides the tests of this folder with the ports of a small router and packets for it.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ inline Words::Target dev(const std::string& port) {
 inline const RouteTarget kBlackhole{.kind = control::RouteKind::blackhole, .next_hops = {}};
 inline const RouteTarget kUnreachable{.kind = control::RouteKind::unreachable, .next_hops = {}};
 
-/// Ports wan 2001:db8:1::1/64, lan 2001:db8:2::1/64 and 2001:db8:3::/127, dmz 2001:db8:4::1/126 with a short MTU, and
-/// bare, without any.
+/// Returns the ports wan 2001:db8:1::1/64, lan 2001:db8:2::1/64 and 2001:db8:3::/127, dmz 2001:db8:4::1/126 with a
+/// short MTU, and bare without addresses.
 inline std::vector<PortInfo> router_ports() {
   auto ports = forwarding::testing_support::ports_without_addresses(1280);
   ports[0].ipv6_addresses = {{ip("2001:db8:1::1"), net("2001:db8:1::/64")}};
@@ -49,7 +49,7 @@ inline std::vector<PortInfo> router_ports() {
   return ports;
 }
 
-/// A packet in a frame to the port of that MAC address.
+/// Returns a frame with a packet to the port with the MAC address 02:00:00:00:00:01.
 inline oracle::Bytes frame_of(Ipv6Address source, Ipv6Address destination, std::uint8_t next_header,
                               std::uint8_t hop_limit, const oracle::Bytes& payload, std::uint32_t flow_label = 0) {
   oracle::Bytes frame{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 9, 9, 0x86, 0xDD};
@@ -68,7 +68,7 @@ inline oracle::Bytes frame_of(Ipv6Address source, Ipv6Address destination, std::
   return frame;
 }
 
-/// A UDP packet of that many bytes of payload, at least 4.
+/// Returns a frame with a UDP packet. `payload_bytes` is the size of the IPv6 payload, at least 4.
 inline oracle::Bytes udp_frame(Ipv6Address source, Ipv6Address destination, std::uint8_t hop_limit,
                                std::size_t payload_bytes, std::uint16_t source_port = 1000,
                                std::uint32_t flow_label = 0) {

@@ -17,7 +17,7 @@ namespace {
 using control::Attribute;
 using control::Line;
 
-/// What `bridge fdb` prints, too.
+/// Lists the other words of the output of `bridge fdb`.
 constexpr std::array<Attribute, 5> kAttributes{{{"master"},
                                                 {"self", Attribute::kFlag},
                                                 {"static", Attribute::kFlag},
@@ -53,7 +53,7 @@ StationEntry parse_station(Line& line, std::span<const PortInfo> ports, const st
   return entry;
 }
 
-/// Throws what `error` makes of what is wrong.
+/// Returns the station of an entry. Throws the result of `error` for an invalid VLAN.
 template <class Error>
 Station station_of(const StationEntry& entry, const Configuration& configuration, std::span<const PortInfo> ports,
                    const Error& error) {

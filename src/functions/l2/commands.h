@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Static stations as lines: `MAC dev PORT [vlan N]`, in the words of `bridge fdb`.
+// Reads and writes static stations as lines in the syntax of `bridge fdb`: `MAC dev PORT [vlan N]`.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@ using StaticStations = std::map<Station, std::uint16_t>;
 struct StationEntry {
   MacAddress mac;
   std::uint16_t port = 0;
-  std::optional<std::uint16_t> vlan;  ///< if it is left out, the VLAN of the port's untagged frames
+  std::optional<std::uint16_t> vlan;  ///< std::nullopt: the VLAN of the port's untagged frames
   int line = 0;
 };
-/// Reads lines. Words that `bridge fdb` prints besides are read over. Throws InputError.
+/// Parses lines. Ignores the other words that `bridge fdb` prints. Throws InputError.
 std::vector<StationEntry> parse_stations(std::string_view text, const std::string& name,
                                          std::span<const PortInfo> ports);
-/// The VLAN of the entry; 0: its port takes no untagged frames, and the entry names none.
+/// Returns the VLAN of the entry. Returns 0 if the entry names no VLAN and the port accepts no untagged frames.
 std::uint16_t vlan_of(const StationEntry& entry, const Configuration& configuration);
-/// What parse_stations() reads back.
+/// Returns a line that parse_stations() can read.
 std::string text_of(Station station, std::uint16_t port, std::span<const PortInfo> ports);
 
-/// What the function registers.
+/// Returns the commands that the function registers.
 std::vector<FunctionCommand> commands();
 
-/// The static stations after a command. Throws InputError at a line that is wrong.
+/// Holds the static stations after a command.
 struct EditedStations {
   StaticStations stations;
   Change::Counts counts;

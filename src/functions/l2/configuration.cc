@@ -32,7 +32,7 @@ std::optional<std::uint16_t> parse_vlan(std::string_view text) {
   return vlan;
 }
 
-/// 10 or 20-29.
+/// Adds a VLAN ("10") or a range of VLANs ("20-29").
 void add_vlans(const ConfigNode& node, Vlans& vlans) {
   const std::string text = node.text();
   const std::size_t dash = text.find('-');
@@ -43,7 +43,7 @@ void add_vlans(const ConfigNode& node, Vlans& vlans) {
         fmt::format("expected a VLAN from 1 to {} or a range of them, as 20-29, found '{}'", kMostVlan, text));
   }
   for (std::size_t vlan = *first; vlan <= *last; ++vlan) {
-    if (vlans.test(vlan)) throw node.error(fmt::format("VLAN {} stands in this list already", vlan));
+    if (vlans.test(vlan)) throw node.error(fmt::format("VLAN {} is in this list already", vlan));
     vlans.set(vlan);
   }
 }
@@ -91,7 +91,7 @@ std::uint16_t read_port_name(const ConfigNode& node, std::span<const PortInfo> p
   return ports[static_cast<std::size_t>(found - names.begin())].index;
 }
 
-/// Where a station is put. `refuse` makes an error of what is wrong with the VLAN, the port, or the station itself.
+/// Adds a static station. Throws the result of `refuse` if the VLAN, the port or the station is invalid.
 enum class Wrong : std::uint8_t { station, port };
 template <class Refuse>
 void add_static(const StationEntry& entry, const std::vector<std::string>& names, Configuration& configuration,
@@ -102,7 +102,7 @@ void add_static(const StationEntry& entry, const std::vector<std::string>& names
     throw refuse(Wrong::port, fmt::format("port '{}' is no member of VLAN {}", names[entry.port], vlan));
   }
   if (!configuration.static_stations.emplace(Station{vlan, entry.mac}, entry.port).second) {
-    throw refuse(Wrong::station, fmt::format("{} stands there already in VLAN {}", to_string(entry.mac), vlan));
+    throw refuse(Wrong::station, fmt::format("{} is there already in VLAN {}", to_string(entry.mac), vlan));
   }
 }
 
@@ -121,7 +121,7 @@ void read_static_entry(const ConfigNode& entry, std::span<const PortInfo> ports,
   });
 }
 
-/// A list of maps, or lines as the command `station` takes them.
+/// Reads a list of maps, or lines in the syntax of the command `station`.
 void read_static(const ConfigNode& node, std::span<const PortInfo> ports, const std::vector<std::string>& names,
                  Configuration& configuration) {
   if (node.is_list()) {

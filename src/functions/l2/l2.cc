@@ -20,27 +20,27 @@
 namespace penumbra::l2 {
 namespace {
 
-constexpr std::size_t kMostKeys = 2 * std::size_t{Chunk::kCapacity};  ///< a packet's destination and source
+constexpr std::size_t kMostKeys = 2 * std::size_t{Chunk::kCapacity};  ///< destination and source of each packet
 
-/// Puts the frame into the form in which it leaves. False if there is no room for a tag.
+/// Adds, changes or removes the tag as the egress port requires. Returns false if there is no headroom for a tag.
 bool set_form(rte_mbuf& packet, bool is_tagged, bool leaves_tagged, std::uint16_t tag) {
   if (leaves_tagged) return set_tag(packet, is_tagged, tag);
   if (is_tagged) remove_tag(packet);
   return true;
 }
 
-/// The first of the ports that is not this one.
+/// Returns the first port that differs from `but`.
 std::uint16_t first_but(std::span<const std::uint16_t> ports, std::uint16_t but) {
   return ports[0] != but ? ports[0] : ports[1];
 }
 
-/// What becomes of a frame before anybody is looked up; if it is to be forwarded, in which VLAN.
+/// Returns the outcome before any look-up. Sets `vlan` if the frame is to be forwarded.
 Outcome classify(const SwitchPort& port, const FrameHeader& header, std::uint16_t& vlan) {
   if ((header.source & kGroupBit) != 0 || header.source == 0) return Outcome::bad_source;
   if ((header.destination & kReservedMask) == kReserved) [[unlikely]]
     return Outcome::reserved_group;
   vlan = header.tag & kVlanMask;
-  if (vlan == 0) {  // no tag, or one of priority alone (IEEE 802.1Q, 6.9)
+  if (vlan == 0) {  // no tag, or a priority tag (IEEE 802.1Q, 6.9)
     vlan = port.native;
     if (vlan == 0) return Outcome::untagged;
   } else if (vlan > kMostVlan || !port.vlans.test(vlan)) {
@@ -108,7 +108,8 @@ void Switch::rebind(std::span<const PortInfo> ports) {
 
 void Switch::pre_shade(Chunk& chunk) noexcept {
   const SwitchPort& port = vlans_.load(std::memory_order_acquire)->port(chunk.rx_port);
-  auto* const keys = chunk.columns.take<std::uint64_t>(kMostKeys);  // of destination and source in turn
+  auto* const keys =
+      chunk.columns.take<std::uint64_t>(kMostKeys);  // destination and source of each packet, alternating
   const StationsAhead ahead(stations_manager_.table());
   std::size_t count = 0;
   for (std::uint16_t i = 0; i < chunk.size; ++i) {
@@ -152,7 +153,7 @@ void Switch::post_shade(Chunk& chunk) noexcept {
         chunk.verdicts[i] = drop_or_punt(Outcome::static_moved);
         continue;
       }
-      // A chunk often has many packets of one station that is new.
+      // Reports a new station only once for consecutive packets, because a chunk often has many packets of one station.
       if (source != last_told && !chunk.is_dry_run) stations_manager_.tell(source, chunk.rx_port, !from.is_known());
       last_told = source;
     }
@@ -171,7 +172,7 @@ void Switch::post_shade(Chunk& chunk) noexcept {
   }
 }
 
-/// Gives the packet its verdict and its form if it is forwarded.
+/// Sets the verdict and the tag of the packet if it is forwarded.
 Outcome Switch::judge(const VlanTable& vlans, const Arrival& arrival, std::uint64_t destination, Entry to, Chunk& chunk,
                       std::uint16_t packet) const noexcept {
   Storm storm = Storm::unknown_unicast;
@@ -204,7 +205,7 @@ Outcome Switch::flood(const VlanTable& vlans, const Arrival& arrival, Chunk& chu
   const Vlan& vlan = vlans.vlan(arrival.vlan);
   const auto to_untagged = vlans.output_ports(vlan.untagged, arrival.payload_bytes);
   const auto to_tagged = vlans.output_ports(vlan.tagged, arrival.payload_bytes);
-  // Where it came from is among one of these, unless a reload has just taken the port out of the VLAN.
+  // One of the lists contains the ingress port, unless a reload has just removed the port from the VLAN.
   const auto others = [&](std::span<const std::uint16_t> ports) {
     return ports.size() - static_cast<std::size_t>(std::ranges::count(ports, arrival.rx_port));
   };
@@ -354,7 +355,7 @@ nlohmann::ordered_json Switch::show(std::string_view topic, std::span<const std:
   return topic == "vlans" ? show_vlans() : show_learning();
 }
 
-/// Which stations the word asks for.
+/// Returns the filter for a word of the request.
 Switch::StationFilter Switch::station_filter(const std::string& word) const {
   if (const auto mac = parse_mac_address(word)) {
     return [mac = *mac](Station station, Entry) { return station.mac == mac; };
@@ -374,7 +375,7 @@ nlohmann::ordered_json Switch::show_stations(std::span<const std::string> argume
   const RowLimit limit(arguments);
   std::vector<StationFilter> filters;
   for (const std::string& word : limit.rest()) filters.push_back(station_filter(word));
-  std::map<Station, Entry> first;  // as many as are shown
+  std::map<Station, Entry> first;  // at most as many stations as are shown
   std::size_t found = 0;
   stations_manager_.for_each([&](Station station, Entry entry) {
     if (!std::ranges::all_of(filters, [&](const auto& filter) { return filter(station, entry); })) return;

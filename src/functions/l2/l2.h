@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The function that switches: a transparent bridge with VLANs (IEEE 802.1Q) that learns stations from the frames they
-// send. docs/functions/l2.md says what it does with which frame.
+// Implements a transparent bridge with VLANs (IEEE 802.1Q) that learns stations from the source addresses of frames.
+// docs/functions/l2.md specifies the treatment of each frame.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@
 
 namespace penumbra::l2 {
 
-/// Its reasons, by index.
+/// Lists the reasons of the switch, by index.
 enum class Outcome : std::uint16_t {
   runt,
   bad_source,
@@ -39,7 +39,7 @@ enum class Outcome : std::uint16_t {
   no_egress,
   too_long,
   no_buffer,
-  forward  ///< none of them
+  forward  ///< no reason applies
 };
 
 class Switch final : public Function {
@@ -47,7 +47,7 @@ class Switch final : public Function {
   Switch(Configuration configuration, const FunctionContext& context, std::vector<std::string> warnings = {});
   ~Switch() override;
 
-  /// For benchmarks and tests.
+  /// Returns the stations. Only benchmarks and tests use this function.
   StationManager& stations() { return stations_manager_; }
 
   const std::vector<Reason>& reasons() const override;
@@ -71,12 +71,12 @@ class Switch final : public Function {
   std::vector<FunctionMetric> metrics() const override;
 
  private:
-  /// A packet that was looked up, and how it leaves where it leaves tagged.
+  /// Represents a packet after the look-up, with the tag that it has on tagged egress ports.
   struct Arrival {
     rte_mbuf* packet;
     std::uint16_t rx_port;
     std::uint16_t vlan;
-    bool is_tagged;  ///< now
+    bool is_tagged;  ///< true if the packet has a tag now
     std::uint16_t tag;
     std::uint32_t payload_bytes;
   };
@@ -94,9 +94,9 @@ class Switch final : public Function {
   const std::vector<std::string> warnings_;
   GracePeriods& grace_periods_;
   std::vector<PortInfo> ports_;
-  mutable std::mutex mutex_;  ///< of what a reload changes, for who shows it; workers take none
+  mutable std::mutex mutex_;  ///< guards the data that a reload changes and a request shows; workers do not take it
   Configuration configuration_;
-  StaticStations saved_;  ///< as the configuration has them
+  StaticStations saved_;  ///< as in the saved configuration
   StationManager stations_manager_;
   std::unique_ptr<const VlanTable> owned_vlans_;
   std::atomic<const VlanTable*> vlans_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as a frame: the switch and the oracle must do the same. The first byte says by which port it comes, an
-// access port or a trunk without a native VLAN. Nothing is learned: the thread that does is not started.
+// Checks that the switch and the oracle give the same result for any bytes. The first byte selects the ingress port: an
+// access port or a trunk without a native VLAN. Nothing is learned, because the learning thread is not started.
 #include <rte_mbuf.h>
 
 #include <algorithm>

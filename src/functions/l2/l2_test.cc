@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The switch on every engine against an oracle that shares nothing with it, and what it does by the clock.
+// Compares the switch on every engine with an oracle that shares no code with it. Also tests everything that depends on
+// the clock.
 #include "functions/l2/l2.h"
 
 #include <gmock/gmock.h>
@@ -70,7 +71,7 @@ oracle::Address address(std::uint64_t mac) {
   return bytes;
 }
 
-/// `tag` none: untagged.
+/// Returns a frame, untagged if `tag` is std::nullopt.
 Bytes frame(std::uint64_t to, std::uint64_t from, std::optional<std::uint16_t> tag = {}, std::size_t payload = 46,
             std::uint16_t ethertype = 0x88B5) {
   Bytes bytes;
@@ -82,7 +83,7 @@ Bytes frame(std::uint64_t to, std::uint64_t from, std::optional<std::uint16_t> t
   return bytes;
 }
 
-/// A switch on an engine, with what its worker does.
+/// Drives a switch on an engine in the same way as a worker.
 class Bench {
  public:
   Bench(const std::string& engine, const std::string& config, std::vector<std::uint16_t> behind = {})
@@ -95,12 +96,12 @@ class Bench {
   ~Bench() { EXPECT_EQ(rte_mempool_in_use_count(packet_memory()), 0U); }
 
   Switch& function() { return function_; }
-  /// One chunk; what became of each of its frames.
+  /// Processes one chunk and returns the result for each frame.
   std::vector<Judgement> process(std::uint16_t port, const std::vector<Bytes>& frames) {
     chunk_.size = static_cast<std::uint16_t>(frames.size());
     chunk_.rx_port = port;
     chunk_.verdicts.fill({});
-    chunk_.fetch_ahead = !chunk_.fetch_ahead;  // makes no difference but in time
+    chunk_.fetch_ahead = !chunk_.fetch_ahead;  // must not change the results
     chunk_.columns.clear();
     for (std::size_t i = 0; i < frames.size(); ++i) {
       chunk_.packets[i] = rte_pktmbuf_alloc(packet_memory());
@@ -119,10 +120,10 @@ class Bench {
     return judgements;
   }
   Judgement process(std::uint16_t port, const Bytes& bytes) { return process(port, std::vector<Bytes>{bytes}).front(); }
-  /// The last one's.
+  /// Returns the trace of the last frame.
   const std::string& trace() const { return traces_.back(); }
 
-  /// Until it knows these stations and no others.
+  /// Waits until the switch has learned exactly the stations of `network`.
   void wait_for(const oracle::Network& network) {
     wait_until([&] {
       std::map<oracle::Network::Key, unsigned> found;
@@ -286,11 +287,11 @@ TEST_P(SwitchTest, DoesAsTheOracleWithVlans) {
   }
   const auto learning = bench.function().show("learning", {});
   EXPECT_GT(learning["moved"], 0);
-  EXPECT_GT(learning["not_learned"], 0);  // there are more stations than it takes
+  EXPECT_GT(learning["not_learned"], 0);  // more stations than max_stations
   EXPECT_EQ(learning["stations"], 40);
 }
 
-/// `- l2: {}` is a plain switch.
+/// `- l2: {}` configures a plain switch.
 TEST_P(SwitchTest, DoesAsTheOracleWithoutConfiguration) {
   Bench bench(GetParam(), "{}");
   oracle::Network network = network_of(std::vector<oracle::Port>(kPorts));
@@ -350,7 +351,7 @@ TEST(Switch, TracesWhoWasFound) {
   EXPECT_EQ(bench.trace(), "02:00:00:00:00:44 > 02:00:00:00:00:05: untagged");
 }
 
-/// A bucket holds 64 packets and gets one a second.
+/// The rate limiter's bucket holds 64 packets and gets one packet per second.
 TEST(Switch, LimitsEachKindOfStorm) {
   Bench bench("scalar",
               "ports: {p0: {storm_control: {broadcast: 1, multicast: 1, unknown_unicast: 1}}, "
@@ -479,7 +480,7 @@ TEST(Switch, ShowsWhatItIsAsked) {
   Bench bench("scalar", kVlans);
   const Switch& function = bench.function();
   const auto vlans = function.show("vlans", {});
-  ASSERT_EQ(vlans.size(), 14U);  // 1, 10, 20 to 29, 30, 31
+  ASSERT_EQ(vlans.size(), 14U);  // VLANs 1, 10, 20 to 29, 30, 31
   EXPECT_EQ(vlans[1].dump(), R"({"vlan":10,"untagged":["p0","p4"],"tagged":["p2","p3"],"stations":1})");
   const auto rows = [&](const std::string& what) {
     return function.show("stations", std::vector{what})["stations"].size();

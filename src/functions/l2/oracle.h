@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: a switch that is slow and obvious, worked out from lists, byte by byte. It shares no code with what it
-// judges, and knows no limit but that of stations.
+// Implements an oracle for tests: a slow and simple switch that works on lists and bytes. The oracle shares no code
+// with the switch under test. The only limit of the oracle is the number of stations.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,14 @@ using Bytes = std::vector<std::uint8_t>;
 using Address = std::vector<std::uint8_t>;  ///< six bytes
 
 struct Port {
-  unsigned native = 1;  ///< 0: none
+  unsigned native = 1;  ///< 0: no native VLAN
   std::set<unsigned> vlans{1};
   Address mac{};  // NOLINT(readability-redundant-member-init): for who leaves it out of an initializer
   std::size_t mtu = 1500;
 };
 
-/// What becomes of a frame: a reason, or the frames that leave by port, and how many copies are too long for theirs.
+/// Holds the result for a frame: a reason, or the frames sent by port with the number of copies that exceed their
+/// port's MTU.
 struct Judgement {
   std::string reason;
   std::map<unsigned, Bytes> sent;
@@ -37,11 +38,11 @@ struct Network {
   using Key = std::pair<unsigned, Address>;  ///< VLAN and address
 
   std::vector<Port> ports;
-  std::map<Key, unsigned> stations;  ///< that were learned, with their ports
+  std::map<Key, unsigned> stations;  ///< ports of the learned stations
   std::map<Key, unsigned> statics;
   std::size_t most = 65536;
 
-  /// Takes a frame, and learns.
+  /// Processes a frame and learns its source.
   Judgement take(unsigned from, const Bytes& frame) {
     if (frame.size() < 14) return {"runt", {}, 0};
     const Port& ingress = ports[from];

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostWaiting = 65'536;
 constexpr std::chrono::milliseconds kTurn{20};
 
-/// So that nobody can choose addresses that meet in a bucket.
+/// Returns a random seed, so that nobody can choose addresses that collide in a bucket.
 std::uint64_t secret() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();
@@ -47,7 +47,7 @@ void StationManager::apply(const Configuration& configuration) {
   full_.store(stations_.size() >= max_stations_, std::memory_order_relaxed);
 }
 
-/// All of them, or none if it throws.
+/// Adds all static stations, or none if it throws.
 void StationManager::put_static(const Configuration& configuration) {
   std::vector<std::pair<Station, std::uint16_t>> before;
   before.reserve(configuration.static_stations.size());
@@ -95,7 +95,7 @@ bool StationManager::tell(std::uint64_t key, std::uint16_t port, bool is_new) no
 void StationManager::take(std::span<const Sighting> sightings) {
   const std::lock_guard lock(mutex_);
   for (const Sighting& sighting : sightings) learn(sighting);
-  forget_flushed();  // with what was seen there last
+  forget_flushed();  // after the last sightings on flushed ports
   tick(Clock::now());
   stations_.commit();
 }
@@ -121,7 +121,8 @@ void StationManager::learn(const Sighting& sighting) {
   }
 }
 
-/// A thread that did not run for long goes on by as many phases as have passed, and forgets in each.
+/// Advances by all phases that have passed, even if the thread has not run for a long time, and ages stations in each
+/// phase.
 void StationManager::tick(Clock::time_point now) {
   if (phase_ == Clock::duration::zero()) return;
   for (; now - phase_began_ >= phase_; phase_began_ += phase_) {
@@ -134,7 +135,7 @@ unsigned StationManager::phases_since(unsigned stamp) const {
   return (this->stamp() + Entry::kStamps - stamp) % Entry::kStamps;
 }
 
-/// Who was last seen in a phase that ended more than kPhases ago.
+/// Removes the stations that were last seen in a phase that ended more than kPhases ago.
 void StationManager::forget_silent() {
   const auto is_silent = [this](Station, Entry entry) { return phases_since(entry.stamp()) > kPhases; };
   count(aged_, remove_if(is_silent));
@@ -154,7 +155,7 @@ void StationManager::forget_flushed() {
   count(flushed_, remove_if([&ports](Station, Entry entry) { return ports[entry.port()]; }));
 }
 
-/// Learned ones.
+/// Removes learned stations only. Returns their number.
 std::size_t StationManager::remove_if(const std::function<bool(Station, Entry)>& unwanted) {
   std::vector<Station> going;
   stations_.for_each([&](Station station, std::uint16_t value) {

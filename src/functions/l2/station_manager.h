@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who is where: the table of stations, the thread that learns from what workers saw and forgets who is silent, and what
-// workers need to know of a station's entry.
+// Manages the table of stations: the thread that learns and ages stations, and the entries that workers read.
 //
-// An entry's 16 bits are the port and a stamp: when the station was last seen, in fifteenths of the ageing time, modulo
-// 30. A worker that sees a station whose stamp is not the current one tells, and so at most a few packets per station
-// and fifteenth do.
+// An entry has 16 bits: the port and a stamp. The stamp is the time at which the station was last seen, in fifteenths
+// of the ageing time, modulo 30. A worker reports a station only if its stamp is not the current one. So only few
+// packets of each station cause a report in each fifteenth of the ageing time.
 #pragma once
 
 #include <array>
@@ -25,7 +24,7 @@
 
 namespace penumbra::l2 {
 
-/// What is in the table of a station.
+/// Represents an entry of the table of stations.
 class Entry {
  public:
   static constexpr unsigned kStampBits = 5, kStamps = 30, kStatic = 31;
@@ -44,7 +43,7 @@ class Entry {
   std::uint16_t value_;
 };
 
-/// What a worker saw: a station that sent a frame.
+/// Holds the report of a worker about a station that sent a frame.
 struct Sighting {
   std::uint64_t key = 0;  ///< Station::key()
   std::uint32_t port = 0;
@@ -52,13 +51,13 @@ struct Sighting {
 };
 
 struct LearningCounts {
-  std::uint64_t learned = 0;      ///< stations that came
-  std::uint64_t moved = 0;        ///< to another port
-  std::uint64_t aged = 0;         ///< that were silent for the ageing time
-  std::uint64_t removed = 0;      ///< by a reload: their port is no more in the VLAN, or they are static now
-  std::uint64_t flushed = 0;      ///< because their port's link went down
-  std::uint64_t not_learned = 0;  ///< frames of stations that there was no room for (max_stations)
-  std::uint64_t untold = 0;       ///< frames of stations that more could not be told of at a time
+  std::uint64_t learned = 0;      ///< new stations
+  std::uint64_t moved = 0;        ///< stations that moved to another port
+  std::uint64_t aged = 0;         ///< stations that sent no frame for the ageing time
+  std::uint64_t removed = 0;      ///< stations that a reload removed: their port left the VLAN, or they became static
+  std::uint64_t flushed = 0;      ///< stations that were removed because the link of their port went down
+  std::uint64_t not_learned = 0;  ///< frames of stations that exceed max_stations
+  std::uint64_t untold = 0;       ///< frames whose reports were lost because too many reports were waiting
 };
 
 class StationManager {
@@ -67,35 +66,35 @@ class StationManager {
 
   explicit StationManager(GracePeriods& grace_periods);
 
-  /// Sets ageing, limits and the static stations. Before start().
+  /// Sets ageing, limits and the static stations. Must be called before start().
   void configure(const Configuration& configuration);
-  /// The thread begins. Throws std::system_error.
+  /// Starts the thread. Throws std::system_error.
   void start() { learner_.start(); }
-  /// From one configuration to another while workers run: static stations that are no more go, others come; learned
-  /// ones go whose port left the VLAN. If it throws (std::bad_alloc, std::length_error), nothing has changed.
+  /// Changes the configuration while workers run. Adds and removes static stations, and removes learned stations whose
+  /// port left the VLAN. An exception (std::bad_alloc, std::length_error) leaves everything unchanged.
   void reconfigure(const Configuration& before, const Configuration& after);
 
-  /// The port's link went down: the thread forgets, at its next turn, who was learned there. Never waits.
+  /// Removes the stations of a port whose link went down. The thread removes them in its next turn. Never waits.
   void flush(std::uint16_t port) noexcept;
 
-  // For workers:
+  // Workers may call the following functions.
   unsigned stamp() const noexcept { return stamp_.load(std::memory_order_relaxed); }
-  /// A station that is new, has moved, or has an old stamp sent a frame. Returns false, having counted it, if it will
-  /// not be learned of that: there is no room for it, or too much waits.
+  /// Reports a frame of a station that is new, has moved, or has an old stamp. Returns false and counts the frame if
+  /// the station cannot be learned from it. The table is full, or too many reports are waiting.
   bool tell(std::uint64_t key, std::uint16_t port, bool is_new) noexcept;
   Table& table() { return stations_.table(); }
 
-  // For anybody:
-  /// All that there are, in no order; nothing is learned meanwhile.
+  // Any thread may call the following functions.
+  /// Visits all stations in no particular order. Learning waits until the call returns.
   void for_each(const std::function<void(Station station, Entry entry)>& visit) const;
-  /// For how long a station is silent, to a fifteenth of the ageing time.
+  /// Returns the time since the station was last seen, with a resolution of a fifteenth of the ageing time.
   std::chrono::seconds silence(Entry entry) const;
   LearningCounts counts() const;
   std::size_t size() const;
   std::size_t memory_bytes() const;
 
  private:
-  static constexpr unsigned kPhases = 15;  ///< of the ageing time
+  static constexpr unsigned kPhases = 15;  ///< phases of the ageing time
 
   void take(std::span<const Sighting> sightings);
   void learn(const Sighting& sighting);
@@ -107,17 +106,17 @@ class StationManager {
   void put_static(const Configuration& configuration);
   std::size_t remove_if(const std::function<bool(Station station, Entry entry)>& unwanted);
 
-  mutable std::mutex mutex_;  ///< of the table's owner and what belongs to it; workers take none
+  mutable std::mutex mutex_;  ///< guards the table's owner and its related state; workers do not take it
   StationTable stations_;
   std::size_t max_stations_ = 0;
-  Clock::duration phase_{0};  ///< 0: nobody is forgotten
+  Clock::duration phase_{0};  ///< 0: stations never age
   Clock::time_point phase_began_;
   std::atomic<unsigned> stamp_{1};
   std::atomic<bool> full_{false};
   std::atomic<bool> flush_wanted_{false};
   std::array<std::atomic<bool>, Entry::kMostPort + 1> flushed_ports_{};
   std::atomic<std::uint64_t> learned_{0}, moved_{0}, aged_{0}, removed_{0}, flushed_{0}, not_learned_{0}, untold_{0};
-  Learner<Sighting> learner_;  ///< its thread ends before what it changes
+  Learner<Sighting> learner_;  ///< declared last, so that its thread ends before the members that it changes
 };
 
 }  // namespace penumbra::l2

@@ -12,7 +12,7 @@ constexpr double kTicksPerSecond = 1e9;
 
 namespace {
 
-/// Of a port that is removed.
+/// Returns the configuration of a removed port.
 const PortConfiguration& of_no_vlan() {
   static const PortConfiguration kNone = [] {
     PortConfiguration none;

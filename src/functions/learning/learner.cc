@@ -15,8 +15,8 @@
 namespace penumbra {
 namespace {
 
-/// In ordinary memory, for functions are created before there is an EAL. A worker that is interrupted while it tells
-/// does not keep others waiting (relaxed tail synchronization).
+/// Allocates the ring in ordinary memory, because functions are created before the EAL exists. The ring uses relaxed
+/// tail synchronization, so that a worker that is interrupted in tell() does not block other workers.
 rte_ring* make_learning_ring(std::size_t capacity, std::uint32_t event_bytes) {
   const auto slots = static_cast<unsigned>(std::bit_ceil(capacity + 1));
   const auto bytes = rte_ring_get_memsize_elem(event_bytes, slots);
@@ -67,7 +67,7 @@ void LearnerOfBytes::run(const std::stop_token& stop) {
   pthread_setname_np(pthread_self(), name_.c_str());
   auto next_turn = std::chrono::steady_clock::now();
   for (;;) {
-    const bool last = stop.stop_requested();  // before the ring is looked into: nothing comes after
+    const bool last = stop.stop_requested();  // read before the ring: no event follows after a stop request
     const bool took = take();
     if (last && !took) return;
     if (const auto now = std::chrono::steady_clock::now(); now >= next_turn) {

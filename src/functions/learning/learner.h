@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a function learns from packets: workers tell what they saw, and one thread, which alone changes the function's
-// table, takes it. Telling neither waits nor allocates; it makes a system call only to wake that thread.
+// Lets a function learn from packets. Workers report events, and one thread takes the events. Only this thread changes
+// the function's table. Reporting neither waits nor allocates. Reporting makes a system call only to wake the thread.
 #pragma once
 
 #include <chrono>
@@ -23,10 +23,10 @@ struct rte_ring;
 
 namespace penumbra {
 
-/// What Learner does whatever the events are: they are so many bytes.
+/// Implements the part of Learner that does not depend on the type of the events.
 class LearnerOfBytes {
  public:
-  static constexpr std::size_t kMost = 256;  ///< events at a time
+  static constexpr std::size_t kMost = 256;  ///< most events in one call of take()
   using Take = std::function<void(const void* events, std::size_t count)>;
 
   LearnerOfBytes(std::string name, std::size_t capacity, std::size_t event_bytes, std::chrono::milliseconds turn,
@@ -58,28 +58,31 @@ class LearnerOfBytes {
   std::jthread thread_;
 };
 
-/// The thread that learns. Each worker's events are taken in the order in which it told them.
+/// Runs the thread that learns. The thread takes the events of each worker in the order in which the worker reported
+/// them.
 template <class Event>
 class Learner {
   static_assert(std::is_trivially_copyable_v<Event> && sizeof(Event) % sizeof(std::uint32_t) == 0 &&
                 alignof(Event) <= alignof(std::max_align_t));
 
  public:
-  /// Given what was told, some at a time, and nothing at least once every turn, for what is done by the clock.
+  /// Receives some reported events at a time. At least once in every turn it receives no events, for work that depends
+  /// on the clock.
   using Take = std::function<void(std::span<const Event> events)>;
 
-  /// `name` is the thread's, of 15 letters at the most; `capacity`, up to 2^30, is how many events may wait. `take` is
-  /// called on that thread. Throws std::bad_alloc and std::system_error.
+  /// `name` is the name of the thread, at most 15 letters. `capacity`, at most 2^30, is the number of events that may
+  /// wait. `take` is called on the thread. Throws std::bad_alloc and std::system_error.
   Learner(std::string name, std::size_t capacity, std::chrono::milliseconds turn, Take take)
       : bytes_(std::move(name), capacity, sizeof(Event), turn,
                [take = std::move(take)](const void* events, auto count) {
                  take({static_cast<const Event*>(events), count});
                }) {}
 
-  /// Begins, if it has not. Throws std::system_error. When this ends, what was told has been taken: nobody tells
-  /// anything then.
+  /// Starts the thread if it is not running. Throws std::system_error. The destructor takes all reported events; no
+  /// worker may call tell() during or after destruction.
   void start() { bytes_.start(); }
-  /// Any worker. False if too much is waiting: then the event is lost, which is the worker's to count.
+  /// Reports an event. Any worker may call this function. Returns false if too many events are waiting; the event is
+  /// then lost, and the worker must count it.
   bool tell(const Event& event) noexcept { return bytes_.tell(&event); }
 
  private:

@@ -46,7 +46,7 @@ TEST(LearnerTest, TakesAllThatWasToldInEachWorkersOrder) {
 
 TEST(LearnerTest, SaysSoWhenTooMuchIsWaiting) {
   std::vector<std::uint32_t> taken;
-  constexpr std::uint32_t kCapacity = 1023;  // a power of two less one: as many as it is told, no more
+  constexpr std::uint32_t kCapacity = 1023;  // A ring has exactly this capacity if it is a power of two minus one.
   {
     Learner<std::uint32_t> learner("learner", kCapacity, milliseconds(1), [&](std::span<const std::uint32_t> events) {
       taken.insert(taken.end(), events.begin(), events.end());

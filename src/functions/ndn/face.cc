@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kEther = "ether://[", kUdp4 = "udp4://", kUdp6 = "udp6://[";
 constexpr std::size_t kMostFaces = 65'000;
 
-/// `:PORT` or nothing.
+/// Parses `:PORT` or an empty text.
 std::optional<std::uint16_t> parse_udp_port(std::string_view text) {
   if (text.empty()) return 0;
   std::uint16_t port = 0;
@@ -42,7 +42,8 @@ std::optional<Ipv6Address> local_address(const PortInfo& port, const typename Fa
   return std::nullopt;
 }
 
-/// What the key `local` says, or else the port's own address in the network of the other end.
+/// Returns the value of the key `local`. Without the key, returns the port's own address in the network of the remote
+/// end.
 FaceUri read_local(const ConfigNode& config, const PortInfo& port, const FaceUri& remote) {
   FaceUri local{remote.link, {}, {}, kUdpPort};
   const ConfigNode node = config.get("local");

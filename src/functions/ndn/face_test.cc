@@ -82,7 +82,7 @@ TEST(Faces, SayWhatIsWrongWithThem) {
   expect_error("[{name: a, port: wan, remote: \"ether://[02:00:00:00:00:aa]\", mac: \"02:00:00:00:00:aa\"}]",
                "none but its port's");
   expect_error("[{name: a, port: wan, remote: \"ether://[01:00:5e:00:00:01]\"}]", "the group 01:00:5e:00:17:aa");
-  const std::string own = "02:00:00:00:00:01";  // the port's
+  const std::string own = "02:00:00:00:00:01";  // MAC address of the port
   expect_error("[{name: a, port: wan, remote: \"ether://[" + own + "]\"}]", "the MAC address of the port 'wan'");
   expect_error("[{name: a, port: wan, remote: \"udp4://192.0.2.7\", mac: \"" + own + "\"}]",
                "the MAC address of the port 'wan'");
@@ -93,14 +93,14 @@ TEST(Faces, SayWhatIsWrongWithThem) {
   expect_error("[" + one + ", {name: b, port: wan, remote: \"ether://[02:00:00:00:00:aa]\"}]", "same two ends");
 }
 
-/// Frames with right checksums are taken, and each changed byte of their headers is noticed or another face's.
+/// Frames with correct checksums are accepted. A change of any header byte must be detected or lead to another face.
 TEST(Transport, ReadsWhatItWrites) {
   const auto faces = read(R"([
     {name: all, port: wan, remote: "ether://[01:00:5e:00:17:aa]"},
     {name: one, port: wan, remote: "ether://[02:00:00:00:00:aa]"},
     {name: alice, port: wan, remote: "udp4://192.0.2.7", mac: "02:00:00:00:00:aa"},
     {name: bob, port: wan, remote: "udp6://[2001:db8::7]:7000", mac: "02:00:00:00:00:bb"}])");
-  // The other ends' transports.
+  // Swapped ends give the transports of the remote side.
   std::vector<Face> mirrored = faces;
   for (Face& face : mirrored) {
     if (face.remote.link == FaceLink::ethernet) continue;
@@ -131,7 +131,7 @@ TEST(Transport, ReadsWhatItWrites) {
       for (std::size_t at = 14; at < frame.size(); ++at) {
         frame[at] ^= 4;
         const Arrival arrival = near.receive(frame, frame.size(), 0, received);
-        const bool only_ip6 = face == 3 && at < 22;  // version, class, flow label, hop limit: no checksum is over them
+        const bool only_ip6 = face == 3 && at < 22;  // no checksum covers version, class, flow label and hop limit
         if (!only_ip6) {
           EXPECT_NE(arrival, Arrival::received) << faces[face].name << " " << at;
         }

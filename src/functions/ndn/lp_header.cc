@@ -30,7 +30,7 @@ void LpHeader::put(std::uint64_t value, std::size_t count) {
   for (; count > 0; --count, value >>= 8) bytes_[--begin_] = static_cast<std::uint8_t>(value);
 }
 
-/// Packets are shorter than 64 KiB.
+/// `number` is below 65,536, because packets are shorter than 64 KiB.
 void LpHeader::put_number(std::uint64_t number) {
   put(number, number < 253 ? 1 : 2);
   if (number >= 253) put(253, 1);

@@ -14,7 +14,7 @@ namespace penumbra::ndn {
 namespace {
 
 constexpr std::string_view kScheme = "ndn:", kHexDigits = "0123456789ABCDEF";
-constexpr std::string_view kPeriods = "...";  // that do not count
+constexpr std::string_view kPeriods = "...";  // added to a component of periods only
 
 struct NamedType {
   std::string_view name;
@@ -22,7 +22,7 @@ struct NamedType {
 };
 constexpr std::array<NamedType, 2> kDigestTypes{
     {{"sha256digest", kImplicitDigestType}, {"params-sha256", kParametersDigestType}}};
-/// Whose value is a number.
+/// Components with these types have a number as value.
 constexpr std::array<NamedType, 5> kNumberTypes{{{"seg", 50}, {"off", 52}, {"v", 54}, {"t", 56}, {"seq", 58}}};
 
 std::optional<unsigned> hex_digit(char digit) {
@@ -43,7 +43,7 @@ void append_tlv_number(std::string& bytes, std::uint64_t number) {
   append_be(bytes, number, is_short ? 2 : 4);
 }
 
-/// One component of a URI while it is read.
+/// Reads one component of a URI.
 class ComponentReader {
  public:
   ComponentReader(std::string_view uri, std::size_t begin, std::size_t end) : uri_(uri), at_(begin), end_(end) {}
@@ -122,7 +122,7 @@ class ComponentReader {
       }
       const auto high = at_ + 2 < end_ ? hex_digit(uri_[at_ + 1]) : std::nullopt;
       const auto low = at_ + 2 < end_ ? hex_digit(uri_[at_ + 2]) : std::nullopt;
-      if (!high || !low) throw error("expected two hexadecimal digits behind '%'");
+      if (!high || !low) throw error("expected two hexadecimal digits after '%'");
       value += static_cast<char>(*high << 4 | *low);
       at_ += 2;
     }

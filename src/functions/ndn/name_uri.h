@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names as people write them (NDN Packet Format Specification 0.3, "NDN URI Scheme").
+// Converts names to and from URIs (NDN Packet Format Specification 0.3, "NDN URI Scheme").
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace penumbra::ndn {
 
-/// A text that is no name, and where in it that shows.
+/// Reports an error in the URI of a name, with its position.
 class NameUriError : public std::invalid_argument {
  public:
   NameUriError(std::size_t at, const std::string& message) : std::invalid_argument(message), at_(at) {}
@@ -22,15 +22,17 @@ class NameUriError : public std::invalid_argument {
   std::size_t at_;
 };
 
-/// `/a/b`, with or without `ndn:` in front: the components as they stand in a packet. `%XX` is a byte, `TYPE=VALUE` a
-/// component of another type than 8, `sha256digest=` and `params-sha256=` take 64 hexadecimal digits, `seg=`, `off=`,
-/// `v=`, `t=` and `seq=` a number (NDN Naming Conventions, revision 3), and of a component of nothing but periods three
-/// do not count. `/` is the name of no components. Throws NameUriError.
+/// Returns the components of a name, encoded as in a packet, from `/a/b` with or without `ndn:`. Throws NameUriError.
+///
+/// `%XX` is a byte. `TYPE=VALUE` is a component of another type than 8. `sha256digest=` and `params-sha256=` take 64
+/// hexadecimal digits. `seg=`, `off=`, `v=`, `t=` and `seq=` take a number (NDN Naming Conventions, revision 3). A
+/// component of periods only has three periods more than its value. `/` is the name without components.
 std::string parse_name_uri(std::string_view uri);
-/// What parse_name_uri() reads back as the same; numbers stand as the bytes that they are. The components are valid.
+/// Returns a URI that parse_name_uri() converts to the same name. Numbers appear as bytes. The components must be
+/// valid.
 std::string to_uri(Bytes name);
 
-/// What parse_name_uri() gives, as packets have it.
+/// Returns the result of parse_name_uri() in the type that packets use.
 inline Bytes as_bytes(std::string_view name) {
   return {reinterpret_cast<const std::uint8_t*>(name.data()), name.size()};
 }

@@ -14,7 +14,7 @@ namespace {
 using testing_support::Components;
 using testing_support::encoded;
 
-/// What is read, and how it is written then.
+/// Expects `uri` to parse to `components`, and the components to be written as `written`.
 void expect_name(const std::string& uri, const Components& components, const std::string& written) {
   EXPECT_EQ(parse_name_uri(uri), encoded(components)) << uri;
   EXPECT_EQ(to_uri(as_bytes(encoded(components))), written);

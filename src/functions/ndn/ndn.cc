@@ -26,7 +26,8 @@ namespace {
 using forwarding::kEthernetBytes;
 using forwarding::kEthertypeAt;
 
-/// How many keys are tried until no two prefixes have the same digest. Of the largest table one of 60 has two.
+/// Limits the keys that are tried until no two prefixes have the same digest. A table of the largest size has such a
+/// pair with about one key in 60.
 constexpr int kMostKeys = 8;
 
 std::string text_of(Bytes bytes) {
@@ -63,7 +64,7 @@ Outcome outcome_of(PacketFault fault) {
   }
 }
 
-/// Makes the routes of a table other ones, all or none of them.
+/// Applies all changes of routes to a table or none of them.
 template <class Changes, class From, class To>
 void apply(NameTable& table, const Changes& changes, From from, To to) {
   const auto set = [&table](const std::string& name, std::uint16_t next_hop) {
@@ -98,7 +99,7 @@ std::vector<std::string> names_of(const std::vector<Face>& faces) {
   return names;
 }
 
-/// The table that the file of the key `routes` describes. Adds warnings of routes that no packet takes.
+/// Reads the table from the file of the key `routes`.
 std::unique_ptr<NameTable> read_table(const ConfigNode& config, const std::vector<Face>& faces,
                                       GracePeriods& grace_periods, std::vector<std::string>& warnings) {
   const ConfigNode file = config.get("routes");
@@ -143,7 +144,7 @@ void NdnFunction::bind(std::span<const PortInfo> ports) {
   transport_.bind(ports);
 }
 
-/// What is wrong with a frame up to where its name is looked up or its token is opened, if something is.
+/// Returns the reason to refuse a frame before its name is looked up or its token is opened, or std::nullopt.
 std::optional<Outcome> NdnFunction::objection(const rte_mbuf& packet, std::uint16_t port, Incoming& incoming) const {
   const Bytes frame(rte_pktmbuf_mtod(&packet, const std::uint8_t*), packet.data_len);
   if (frame.size() < kEthernetBytes) return Outcome::runt;
@@ -198,12 +199,12 @@ void NdnFunction::post_shade(Chunk& chunk) noexcept {
   }
 }
 
-/// What has no route, and what would go back where it came from, is nacked.
+/// Interests without route, and Interests whose route leads back to their face, get a Nack.
 Verdict NdnFunction::forward_interest(rte_mbuf& packet, Incoming& incoming, std::uint16_t next_hop,
                                       std::uint16_t worker) {
   count(incoming.face, &FaceCounts::interests_in, worker);
   const NdnPacket& interest = incoming.packet;
-  // One that is 0 when it leaves may be an application's of this host, of which there are none.
+  // A hop limit that reaches 0 allows only applications of this host, and there are none.
   if (interest.hop_limit != nullptr && *interest.hop_limit <= 1) return drop_or_punt(Outcome::hop_limit_used_up);
   if (next_hop == NameTable::kNoRoute || next_hop == incoming.face) {
     if (transport_.faces()[incoming.face].is_multicast()) return drop_or_punt(Outcome::no_route);
@@ -217,7 +218,7 @@ Verdict NdnFunction::forward_interest(rte_mbuf& packet, Incoming& incoming, std:
   return send(packet, incoming, header, next_hop, 0, &FaceCounts::interests_out, worker);
 }
 
-/// Data and Nacks, by the token.
+/// Forwards Data and Nacks by their PIT token.
 Verdict NdnFunction::forward_back(rte_mbuf& packet, Incoming& incoming, std::uint16_t worker) {
   const bool is_nack = incoming.packet.kind == PacketKind::nack;
   count(incoming.face, is_nack ? &FaceCounts::nacks_in : &FaceCounts::data_in, worker);
@@ -230,8 +231,8 @@ Verdict NdnFunction::forward_back(rte_mbuf& packet, Incoming& incoming, std::uin
               is_nack ? &FaceCounts::nacks_out : &FaceCounts::data_out, worker);
 }
 
-/// Puts the Interest or Data in the face's frame, in place; what stood around it is overwritten. An Interest that goes
-/// on has a hop less, and a Nonce.
+/// Moves the Interest or Data into a frame of the face, in place. The bytes around it are overwritten. The hop limit of
+/// a forwarded Interest is decremented, and it gets a Nonce if it has none.
 Verdict NdnFunction::send(rte_mbuf& packet, Incoming& incoming, const LpHeader& header, std::uint16_t face,
                           std::uint16_t udp_port, std::uint64_t FaceCounts::* counted, std::uint16_t worker) {
   NdnPacket& its = incoming.packet;
@@ -262,7 +263,7 @@ Verdict NdnFunction::send(rte_mbuf& packet, Incoming& incoming, const LpHeader& 
   return Verdict::send(port.index);
 }
 
-/// Touches the worker's counters.
+/// Touches the worker's counters, so that count() causes no page fault.
 void NdnFunction::prepare(std::uint16_t worker) noexcept {
   FaceCounts* const counts = counts_.data() + worker % kCountedWorkers * transport_.faces().size();
   for (std::size_t face = 0; face < transport_.faces().size(); ++face) {
@@ -313,7 +314,7 @@ void NdnFunction::exchange(Function& next) {
   }
 }
 
-/// Of a packet that was sent, as it leaves.
+/// The trace of a sent packet shows the packet as sent.
 std::string NdnFunction::trace(const Chunk& chunk, std::uint16_t packet) const {
   const rte_mbuf& mbuf = *chunk.packets[packet];
   const Verdict given = chunk.verdicts[packet];
@@ -389,7 +390,7 @@ nlohmann::ordered_json NdnFunction::show_names(std::span<const std::string> argu
     });
     std::ranges::sort(rows);
   } else {
-    // The longest prefix, as an Interest would find it.
+    // Finds the longest prefix, like the look-up of an Interest.
     std::string name = parse_name_uri(arguments[0]);
     std::vector<std::size_t> ends{0};
     Bytes rest = as_bytes(name);

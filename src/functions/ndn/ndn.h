@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forwarding of NDN packets by names. See docs/functions/ndn.md for the order of its checks.
+// Forwards NDN packets by names. docs/functions/ndn.md lists the order of its checks.
 //
-// There is no pending-interest table and no content store yet. Both belong where an Interest has been parsed and its
-// name looked up (forward_interest), and where Data has been parsed (forward_back): until then PIT tokens lead back.
+// There is no pending-interest table and no content store. PIT tokens route packets back instead. The tables would
+// belong after the look-up of an Interest (forward_interest) and after the parsing of Data (forward_back).
 #pragma once
 
 #include <atomic>
@@ -49,23 +49,23 @@ class NdnFunction final : public Function {
   nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const override;
 
  private:
-  /// A packet that arrived, and by what.
+  /// Holds a received packet with its face.
   struct Incoming {
     NdnPacket packet;
     std::uint16_t face = 0;
     std::uint16_t udp_port = 0;
   };
-  /// What a face has exchanged with a worker.
+  /// Counts the packets that a worker has exchanged through a face.
   struct FaceCounts {
     std::uint64_t interests_in, interests_out, data_in, data_out, nacks_in, nacks_out;
   };
-  /// A route that is to be another one; kNoRoute: none.
+  /// Represents a change of a route; kNoRoute means no route.
   struct RouteChange {
     std::string name;
     std::uint16_t before = NameTable::kNoRoute, after = NameTable::kNoRoute;
   };
   static constexpr std::size_t kCountedWorkers = 64;
-  static constexpr std::uint16_t kNoWorker = 0xFFFF;  ///< counts nothing
+  static constexpr std::uint16_t kNoWorker = 0xFFFF;  ///< disables counting
 
   static std::uint16_t counting_worker(const Chunk& chunk) { return chunk.is_dry_run ? kNoWorker : chunk.worker; }
 
@@ -80,7 +80,7 @@ class NdnFunction final : public Function {
   nlohmann::ordered_json show_faces() const;
 
   std::vector<PortInfo> ports_;
-  std::vector<forwarding::StationFilter> stations_;  ///< by port
+  std::vector<forwarding::StationFilter> stations_;  ///< by port index
   const NameKey token_key_;
   const std::vector<std::string> warnings_;
   std::atomic<std::uint64_t> next_nonce_;  ///< mixed before it is one

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as a packet, padded or not by the first of them: they are refused, or what is understood lies within them
-// and is understood again from what this forwarder would write, with a Nonce if it came without one.
+// Checks the parser with any bytes; the first byte selects padding. All parsed parts must be within the packet. The
+// packet that this forwarder writes must parse to the same parts, with a Nonce added if there was none.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any text is read as routes of names or refused with its place; what is read is written and read back as the same.
+// Checks that each text is either read as routes or refused with a place. Writing and reading the routes again must
+// give the same routes.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -17,7 +18,7 @@ namespace {
 
 const std::vector<std::string> kFaces{"alice", "bob"};
 
-/// By the names as they are written.
+/// Returns the routes by the URIs of their prefixes.
 std::map<std::string, std::uint16_t> read(std::string_view text, const std::string& file) {
   penumbra::NoReaders no_readers;
   penumbra::ndn::NameTable table({1, 2}, no_readers);

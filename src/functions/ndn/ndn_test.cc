@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The function between faces: alice and bob over Ethernet, carol over UDP from any port, and the group on lan.
+// Tests the function between faces: alice and bob over Ethernet, carol over UDP from any port, and the group on lan.
 #include "functions/ndn/ndn.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ faces:
 )";
 const std::string kRoutes = "/a alice\n/a/b bob\n/c carol\n/all all\n/very/long/name/of/many/components carol\n";
 
-/// A packet without a pool, with place in front of it.
+/// Represents a packet without a pool, with headroom.
 struct RoomyPacket {
   explicit RoomyPacket(const std::string& frame, std::size_t headroom = kHeadroom) : bytes(headroom) {
     bytes.insert(bytes.end(), frame.begin(), frame.end());
@@ -111,7 +111,7 @@ class Ndn : public testing::Test {
   Verdict from_bob(const std::string& packet) { return process(ethernet(ports_[kLan].mac, kBob, packet), kLan); }
   std::string reason_from_alice(const std::string& packet) { return reason_of(*function_, from_alice(packet)); }
 
-  /// Carol's datagram from a UDP port of hers.
+  /// Returns a datagram of carol from a UDP port.
   std::string from_carol(const std::string& packet, std::uint16_t udp_port) const {
     Transport transport({{"carol's", kDmz, FaceUri::parse("udp4://192.0.2.1:6363").value(),
                           FaceUri::parse("udp4://192.0.2.7:" + std::to_string(udp_port)).value(), ports_[kDmz].mac}});
@@ -122,7 +122,7 @@ class Ndn : public testing::Test {
     return frame;
   }
 
-  /// The packet that went out, without its link's header.
+  /// Returns the sent packet without its link header.
   NdnPacket sent(std::size_t link_bytes = 14) {
     NdnPacket packet;
     EXPECT_EQ(parse_packet(as_bytes(out_).subspan(link_bytes), false, packet), PacketFault::none);
@@ -261,7 +261,7 @@ TEST_F(Ndn, DropsWithAReason) {
 }
 
 TEST_F(Ndn, DropsWhatTheLinkOrTheBufferHasNoPlaceFor) {
-  constexpr std::size_t kFront = 20 + 8 + 4 + 2 + PitToken::kOwnBytes + 4;  // IPv4, UDP, LpPacket's beginning
+  constexpr std::size_t kFront = 20 + 8 + 4 + 2 + PitToken::kOwnBytes + 4;  // IPv4, UDP, beginning of the LpPacket
   const auto sized = [](std::size_t bytes) {
     const std::string rest = interest("/c", kNonce + tlv(254, std::string(1000, 'x')));
     return interest("/c", kNonce + tlv(254, std::string(1000 + bytes - rest.size(), 'x')));

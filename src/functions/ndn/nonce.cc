@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kElement = 6;
 
-/// What the length of the Interest's value takes. `network` is the type, of one byte, the length and the value.
+/// Returns the size of the Interest's length field, bytes. `network` has the type (one byte), the length and the value.
 std::size_t length_bytes(Bytes network) {
   return network[1] < 253 ? 1 : 3;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Nonce that a forwarder gives an Interest without one (NDN Packet Format Specification 0.3, "Nonce"). It belongs
-// to the Interest itself, so the bytes before it move toward the front.
+// Adds a Nonce to an Interest without one (NDN Packet Format Specification 0.3, "Nonce"). The Nonce is an element of
+// the Interest, so the bytes before it move towards the front.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace penumbra::ndn {
 
-/// The most bytes that an Interest grows by: the element, and a length that takes two bytes more.
+/// An Interest grows by at most this number of bytes: the element and two more bytes for the length.
 inline constexpr std::size_t kMostNonceGrowth = 8;
 
-/// By how many bytes it grows.
+/// Returns the number of bytes that the Interest grows by.
 std::size_t nonce_growth(const NdnPacket& interest);
 
-/// Adds a Nonce to an Interest that has none. Its packet is in writable memory, with nonce_growth() bytes before it
-/// that are overwritten; `interest` is what it is then.
+/// Adds a Nonce to an Interest without one, and updates `interest`. The packet must be in writable memory.
+/// nonce_growth() bytes before the packet are overwritten.
 void add_nonce(NdnPacket& interest, std::uint32_t nonce);
 
 }  // namespace penumbra::ndn

@@ -16,7 +16,7 @@ using testing_support::interest;
 using testing_support::text_of;
 using testing_support::tlv;
 
-/// What becomes of an Interest without a Nonce.
+/// Returns the Interest after add_nonce(). `asks` must not have a Nonce.
 std::string with_nonce(const std::string& asks) {
   std::vector<std::uint8_t> bytes(kMostNonceGrowth);
   bytes.insert(bytes.end(), asks.begin(), asks.end());
@@ -46,7 +46,7 @@ TEST(NdnNonce, StandsWhereItBelongs) {
   EXPECT_EQ(with_nonce(interest("/a", tlv(254, "new") + lifetime)), interest("/a", nonce + tlv(254, "new") + lifetime));
 }
 
-/// Of every length about the one that takes two bytes more to write.
+/// Tests all sizes around the one at which the length field grows by two bytes.
 TEST(NdnNonce, MayMakeTheLengthLonger) {
   for (std::size_t bytes = 200; bytes < 300; ++bytes) {
     const std::string behind = tlv(254, std::string(bytes, 'x'));

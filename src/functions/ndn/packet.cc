@@ -12,7 +12,7 @@
 namespace penumbra::ndn {
 namespace {
 
-/// Of an Interest's elements, in the order in which they stand (section "Interest Packet").
+/// Lists the types of the elements of an Interest, in their order (section "Interest Packet").
 enum InterestType : std::uint32_t {
   kCanBePrefix = 0x21,
   kMustBeFresh = 0x12,
@@ -40,10 +40,12 @@ std::uint64_t number_of(Bytes value) {
   return number;
 }
 
-/// Visits the elements that are known, each at most once, in their order. What is unknown, or stands out of order, is
-/// ignored, unless its type says that it may not be: below 32 or odd (section "Considerations for Evolvability"). False
-/// for that, for what is no element, and if `visit` gives it, which gets the element and the bytes from its first one
-/// on.
+/// Visits the known elements in their order, each at most once. `visit` gets the element and the bytes from its first
+/// byte on.
+///
+/// Unknown elements and elements out of order are ignored, unless their type is critical: below 32 or odd (section
+/// "Considerations for Evolvability"). Returns false for critical elements, for invalid elements, and if `visit`
+/// returns false.
 template <std::size_t size, class Visit>
 bool for_each_known(Bytes value, const std::array<std::uint32_t, size>& order, Visit visit) {
   auto next = order.begin();
@@ -61,7 +63,7 @@ bool for_each_known(Bytes value, const std::array<std::uint32_t, size>& order, V
   return true;
 }
 
-/// The digests of parameters that a name has.
+/// Holds the parameter digests in a name.
 struct ParametersDigest {
   std::size_t count = 0;
   Bytes last;
@@ -77,8 +79,9 @@ bool is_name(Bytes name, ParametersDigest& digest) {
   return true;
 }
 
-/// Parameters need the digest of them and all that follows them in the name, once, and no other name has one (section
-/// "Name", "ParametersSha256DigestComponent"). `parameters` is empty if there are none.
+/// True if the digest in the name is correct. Parameters require exactly one digest over the bytes from the parameters
+/// on; a name without parameters must have none (section "Name", "ParametersSha256DigestComponent"). `parameters` is
+/// empty if there are none.
 bool is_digest_right(const ParametersDigest& digest, Bytes parameters) {
   if (parameters.empty()) return digest.count == 0;
   return digest.count == 1 && std::ranges::equal(sha256(parameters), digest.last);
@@ -151,7 +154,7 @@ PacketFault parse_network(Bytes bytes, bool padded, bool is_nack, NdnPacket& pac
   return !is_nack && parse_data(element.value, packet) ? PacketFault::none : PacketFault::malformed;
 }
 
-/// Of a Nack's header: its reason, or that there is none.
+/// Returns the reason in the header of a Nack, or kNackNoReason. Returns std::nullopt if the header is malformed.
 std::optional<std::uint64_t> nack_reason(Bytes value) {
   std::uint64_t reason = kNackNoReason;
   const std::array<std::uint32_t, 1> order{kNackReasonType};
@@ -162,14 +165,14 @@ std::optional<std::uint64_t> nack_reason(Bytes value) {
   return is_well_formed ? std::optional(reason) : std::nullopt;
 }
 
-/// An LpPacket's fields while they are read.
+/// Holds the fields of an LpPacket.
 struct LpFields {
   Bytes fragment;
   bool has_fragment = false, is_nack = false;
   std::uint64_t fragment_index = 0, fragment_count = 1;
 };
 
-/// NDNLPv2: the types from 800 to 959 whose last two bits are 0 may be ignored, whether they are known or not.
+/// True for the types from 800 to 959 whose last two bits are 0, which NDNLPv2 allows to be ignored.
 bool may_be_ignored(std::uint32_t type) {
   return type >= 800 && type <= 959 && type % 4 == 0;
 }
@@ -203,7 +206,7 @@ PacketFault read_lp_field(const Element& field, LpFields& fields, NdnPacket& pac
   }
 }
 
-/// Fields stand in the order of their types, the fragment last; none but Ack stands twice.
+/// Fields must be in the order of their types, with the fragment last. Only Ack may occur more than once.
 PacketFault parse_lp_packet(Bytes value, NdnPacket& packet) {
   LpFields fields;
   std::uint32_t before = 0;

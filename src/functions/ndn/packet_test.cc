@@ -26,7 +26,7 @@ using testing_support::tlv;
 using testing_support::token;
 
 PacketFault fault_of(const std::string& bytes, bool padded = false) {
-  // Exactly as long as it is, so that a sanitizer sees what is read past it.
+  // A vector of the exact size lets sanitizers detect reads past the end.
   const std::vector<std::uint8_t> exact(bytes.begin(), bytes.end());
   NdnPacket packet;
   return parse_packet(exact, padded, packet);
@@ -158,7 +158,7 @@ TEST(NdnPacket, IgnoresWhatMayBeIgnored) {
   EXPECT_EQ(understood(interest_with("/a", tlv(0x24, "parameters") + hop_limit(9))).hop_limit, -1) << "out of order";
 }
 
-/// NDN Packet Format Specification 0.3, "Name" and "Interest Packet".
+/// The rules are in NDN Packet Format Specification 0.3, "Name" and "Interest Packet".
 TEST(NdnPacket, HoldsParametersAgainstTheirDigest) {
   const std::string parameters = tlv(0x24, "xyz"), signature = tlv(0x2C, "info") + tlv(0x2E, "value");
   const std::string digest(32, 'd');

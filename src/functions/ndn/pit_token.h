@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way back, carried by the packets themselves. NDNLPv2 has whoever answers an Interest repeat its PIT token; so the
-// token that goes out with an Interest says where it came from, and holds the token that it came with. A keyed hash
-// (SipHash-1-3, 48 bits) over that and the face that the Interest was sent to makes that face the only one that can use
-// it, and nobody able to make one up.
+// PIT tokens carry the way back in the packets. NDNLPv2 requires the answer to an Interest to repeat its PIT token. The
+// outgoing token therefore has the origin of the Interest and the token that the Interest arrived with.
+//
+// The token includes a keyed hash (SipHash-1-3, 48 bits) of its content and of the face that receives the Interest.
+// Only that face can use the token, and nobody can forge one.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +18,10 @@
 
 namespace penumbra::ndn {
 
-/// Where an Interest came from, and the token that it came with.
+/// Holds the origin of an Interest, with the token that it arrived with.
 struct Origin {
   std::uint16_t face = 0;
-  std::uint16_t udp_port = 0;  ///< of the sender; 0 without UDP
+  std::uint16_t udp_port = 0;  ///< UDP port of the sender; 0 without UDP
   Bytes token;
 };
 
@@ -29,7 +30,7 @@ class PitToken {
   static constexpr std::size_t kOwnBytes = 10;  ///< face, UDP port, hash
   static constexpr std::size_t kMostInnerBytes = kMostTokenBytes - kOwnBytes;
 
-  /// For an Interest that is sent to a face. `origin.token` has kMostInnerBytes at the most.
+  /// Creates the token of an Interest that is sent to `to_face`. `origin.token` has at most kMostInnerBytes bytes.
   PitToken(NameKey key, const Origin& origin, std::uint16_t to_face) : size_(kOwnBytes + origin.token.size()) {
     store<std::uint16_t>(bytes_.data(), __builtin_bswap16(origin.face));
     store<std::uint16_t>(bytes_.data() + 2, __builtin_bswap16(origin.udp_port));
@@ -39,7 +40,8 @@ class PitToken {
   }
   Bytes bytes() const { return {bytes_.data(), size_}; }
 
-  /// What a token says that came from a face: nothing if it was not given to it.
+  /// Returns the origin in a token that arrived from `from_face`. Returns std::nullopt if the token was not issued to
+  /// that face.
   static std::optional<Origin> open(NameKey key, Bytes token, std::uint16_t from_face) {
     if (token.size() < kOwnBytes) return std::nullopt;
     const std::uint64_t hash = hash_of(key, from_face, token);

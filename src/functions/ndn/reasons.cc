@@ -8,7 +8,7 @@ const std::vector<Reason>& outcome_reasons() {
   static const std::vector<Reason> kReasons{
       {"runt", kDrop, "frame shorter than an Ethernet header"},
       {"wrong_mac", kDrop, "unicast frame to another station's MAC address"},
-      {"not_ndn", Verdict::Kind::punt, "no NDN packet, and no function for it behind this one"},
+      {"not_ndn", Verdict::Kind::punt, "no NDN packet, and no later function takes it"},
       {"unknown_face", kDrop, "an NDN packet from nobody who is a face"},
       {"segmented", kDrop, "a packet that lies in several pieces of memory"},
       {"truncated", kDrop, "frame shorter than its IP or UDP length says, or these do not agree"},

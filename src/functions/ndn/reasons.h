@@ -8,7 +8,7 @@
 
 namespace penumbra::ndn {
 
-/// Why a packet is not sent: the function's reasons, in the order of their indices.
+/// Lists the reasons why a packet is not sent, in the order of their indices.
 enum class Outcome : std::uint8_t {
   runt,
   wrong_mac,

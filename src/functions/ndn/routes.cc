@@ -31,11 +31,11 @@ std::vector<UnusedRoute> parse_name_routes(std::string_view text, const std::str
         unused.push_back({line.number(), std::string(uri)});
       }
       if (!table.insert(as_bytes(prefix), index->second)) {
-        throw line.error(uri, quote(uri) + " stands twice: a prefix has one next hop");
+        throw line.error(uri, quote(uri) + " is given twice: a prefix has one next hop");
       }
     } catch (const NameUriError& error) {
       throw line.error(uri.substr(error.at()), error.what());
-    } catch (const std::logic_error& error) {  // no name for the table, or a limit
+    } catch (const std::logic_error& error) {  // invalid for the table, or a limit was reached
       throw line.error(uri, error.what());
     }
   }

@@ -47,7 +47,7 @@ TEST_F(NameRoutes, SayWhatIsWrongWithThemAndWhere) {
   expect_error("/c nexthop\n", 1, 11, "expected the name of a face");
   expect_error("/c bobb\n", 1, 4, "did you mean 'bob'?");
   expect_error("/c bob cost 1\n", 1, 8, "end of the line");
-  expect_error("/d bob\n/e bob\n/d alice\n", 3, 1, "stands twice");
+  expect_error("/d bob\n/e bob\n/d alice\n", 3, 1, "is given twice");
   std::string deep;
   for (std::uint32_t i = 0; i <= NameTable::kMostComponents; ++i) deep += "/x";
   expect_error(deep + " bob\n", 1, 1, "at most 24 components");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: packets written element by element, and frames around them.
+// Builds packets and frames for tests, element by element.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace penumbra::ndn::testing_support {
 
 inline constexpr MacAddress kAlice{0x0200000000AA}, kBob{0x0200000000BB}, kCarol{0x0200000000CC};
 
-/// The shortest number that holds it, of a TLV's type or length.
+/// Encodes a TLV type or length with the fewest bytes.
 inline std::string number(std::uint64_t value) {
   std::string bytes;
   const int count = value < 253 ? 1 : value <= 0xFFFF ? 2 : 4;
@@ -35,7 +35,7 @@ inline std::string interest(const std::string& uri, const std::string& behind = 
 inline std::string hop_limit(int hops) {
   return tlv(0x22, std::string(1, static_cast<char>(hops)));
 }
-/// With parameters, and their digest at the end of its name.
+/// Returns an Interest with parameters, whose name ends with their digest.
 inline std::string interest_with(const std::string& uri, const std::string& parameters,
                                  const std::string& before = kNonce) {
   const auto digest = sha256(as_bytes(parameters));

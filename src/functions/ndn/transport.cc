@@ -33,14 +33,14 @@ void store_be64(std::uint8_t* bytes, std::uint64_t value) {
   store<std::uint64_t>(bytes, __builtin_bswap64(value));
 }
 
-/// An IP packet that holds UDP, as its headers say.
+/// Holds the positions and addresses of an IP packet with UDP.
 struct Datagram {
-  std::size_t udp_at = 0;  ///< in the frame
-  std::size_t end = 0;     ///< of the IP packet
-  FaceUri local, remote;   ///< without their ports
+  std::size_t udp_at = 0;  ///< offset in the frame
+  std::size_t end = 0;     ///< end of the IP packet
+  FaceUri local, remote;   ///< without UDP ports
 };
 
-/// Whether the frame begins with headers of IP without fragmentation, and UDP. Nothing past `frame` is read.
+/// Returns false unless the frame has headers of IP without fragmentation and UDP. Nothing past `frame` is read.
 bool find_udp(Bytes frame, Datagram& datagram) {
   const std::uint8_t* const ip = frame.data() + kEthernetBytes;
   if (load_be16(frame.data() + kEthertypeAt) == kIpv4Ethertype) {
@@ -61,7 +61,8 @@ bool find_udp(Bytes frame, Datagram& datagram) {
   return frame.size() >= datagram.udp_at + kUdpBytes;
 }
 
-/// Of a datagram that lies there as a whole. No checksum at all is right over IPv4 (RFC 768), not over IPv6 (RFC 8200).
+/// True if the checksums of a complete datagram are correct. A missing UDP checksum is valid over IPv4 (RFC 768), but
+/// not over IPv6 (RFC 8200).
 bool checksums_are_right(const std::uint8_t* frame, const Datagram& datagram) {
   const std::uint8_t* const udp = frame + datagram.udp_at;
   const bool has_none = load<std::uint16_t>(udp + 6) == 0;
@@ -93,7 +94,7 @@ void Transport::bind(std::span<const PortInfo> ports) {
       case FaceLink::udp4:
         store_be16(bytes + kEthertypeAt, kIpv4Ethertype);
         ip[0] = 0x45;
-        ip[6] = 0x40;  // don't fragment: then no identification is needed (RFC 6864)
+        ip[6] = 0x40;  // "don't fragment" makes the identification unnecessary (RFC 6864)
         ip[8] = kTtl;
         ip[9] = kUdpProtocol;
         store<std::uint32_t>(ip + 12, rte_cpu_to_be_32(static_cast<std::uint32_t>(face.local.address.low)));

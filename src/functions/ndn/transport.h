@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is around NDN packets on a link: Ethernet (0x8624), or Ethernet, IP and UDP.
+// Reads and writes the headers before NDN packets on a link: Ethernet (0x8624), or Ethernet, IP and UDP.
 #pragma once
 
 #include <array>
@@ -18,18 +18,18 @@ inline constexpr std::uint16_t kEthertype = 0x8624;
 
 enum class Arrival : std::uint8_t {
   received,
-  not_ndn,       ///< another function's, or the host's
-  unknown_face,  ///< an NDN packet, but from nobody who is a face
-  truncated,     ///< shorter than its lengths say
+  not_ndn,       ///< for another function or the host
+  unknown_face,  ///< an NDN packet from a sender without a face
+  truncated,     ///< shorter than its length fields
   bad_checksum,
-  segmented,  ///< the frame does not lie in one piece
+  segmented,  ///< the frame has several segments
 };
 
-/// What arrived by a face.
+/// Represents a packet that a face received.
 struct Received {
   std::uint16_t face = 0;
-  std::uint16_t udp_port = 0;  ///< the sender's; 0 without UDP
-  bool padded = false;         ///< what follows the packet may be padding
+  std::uint16_t udp_port = 0;  ///< UDP port of the sender; 0 without UDP
+  bool padded = false;         ///< true if padding may follow the packet
   Bytes packet;
 };
 
@@ -40,14 +40,14 @@ class Transport {
   explicit Transport(std::vector<Face> faces) : table_(std::move(faces)) {}
 
   const std::vector<Face>& faces() const { return table_.faces(); }
-  /// The ports are open.
+  /// Builds the headers of all faces. The ports must be open.
   void bind(std::span<const PortInfo> ports);
 
-  /// Of a frame of `bytes` bytes, those of `frame` at hand, 14 at least, that came by a port.
+  /// Finds the face of a frame of `bytes` bytes that arrived at `port`. `frame` has the accessible bytes, at least 14.
   Arrival receive(Bytes frame, std::size_t bytes, std::uint16_t port, Received& received) const;
 
   std::size_t header_bytes(std::uint16_t face) const { return headers_[face].size; }
-  /// Writes the header in front of a packet that follows it. `udp_port` counts if the face's remote end has none.
+  /// Writes the header before a packet. `udp_port` is used only if the face's remote end has no UDP port.
   void write_header(std::uint16_t face, std::uint16_t udp_port, std::uint8_t* at, std::size_t packet_bytes) const;
 
  private:
@@ -59,7 +59,7 @@ class Transport {
   Arrival receive_udp(Bytes frame, std::size_t bytes, std::uint16_t port, Received& received) const;
 
   FaceTable table_;
-  std::vector<Header> headers_;  ///< by face, but for lengths and checksums
+  std::vector<Header> headers_;  ///< by face, without lengths and checksums
 };
 
 }  // namespace penumbra::ndn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What commands do to a list of entries.
+// Applies commands to a list of entries.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,17 @@
 
 namespace penumbra::rule_list {
 
-/// The `line` of an entry that a command added: it stands in no file.
+/// Marks an entry that a command added, as its `line`. No file contains such an entry.
 inline constexpr std::uint32_t kByCommand = std::numeric_limits<std::uint32_t>::max();
 
-/// A list with the entries of a command in it.
+/// Holds a list after a command, with the number of changes.
 template <class Entry>
 struct Edited {
   std::vector<Entry> entries;
   Change::Counts counts;
 };
 
-/// Puts one list in force, or the one before it.
+/// Activates the changed list, or the list before the change.
 template <class Entry>
 class ListChange final : public Change {
  public:
@@ -44,8 +44,8 @@ class ListChange final : public Change {
   Put put_;
 };
 
-/// The entries that two lists do not share: "- ENTRY" and "+ ENTRY", at most `most` lines. Entries that change places
-/// count as both.
+/// Returns the entries that only one of the lists has as "- ENTRY" and "+ ENTRY", at most `most` lines. A moved entry
+/// appears as both.
 template <class Entry, class Text>
 std::vector<std::string> differing(const std::vector<Entry>& before, const std::vector<Entry>& after,
                                    const Text& text_of, std::size_t most) {

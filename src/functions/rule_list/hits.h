@@ -12,32 +12,33 @@
 
 namespace penumbra::rule_list {
 
-/// What an entry of a list has decided.
+/// Counts the packets that an entry of a list has decided on.
 struct Hits {
   std::uint64_t packets;
-  std::uint64_t bytes;    ///< of packets, as their function counts them
-  std::uint64_t last_ms;  ///< when the last one came, by steady_ms(); 0: none did
+  std::uint64_t bytes;    ///< bytes of packets, as the function counts them
+  std::uint64_t last_ms;  ///< time of the last packet by steady_ms(); 0 if there was none
 };
 
-/// By numbers of entries; a part for each worker, or for a few, so that cores do not take lines from each other.
+/// Holds counters by entry number. Each worker, or each group of a few workers, has its own part, so that cores do not
+/// contend for cache lines.
 class HitCounters {
  public:
-  /// Any worker.
+  /// Any worker may call this function.
   void count(std::size_t worker, std::uint32_t number, std::uint32_t bytes, std::uint64_t now_ms) noexcept {
     Hits& hits = parts_[place(worker, number)];
     std::atomic_ref(hits.packets).fetch_add(1, std::memory_order_relaxed);
     std::atomic_ref(hits.bytes).fetch_add(bytes, std::memory_order_relaxed);
     std::atomic_ref(hits.last_ms).store(now_ms, std::memory_order_relaxed);
   }
-  /// Any worker, before its first packet: touches its part of the numbers up to `most`, so that count() waits for no
-  /// page. Parts of workers that do not exist are never touched, and cost no memory.
+  /// Touches the worker's part of the numbers up to `most`, so that count() causes no page fault. Each worker calls
+  /// this before its first packet. Parts of workers that do not exist are never touched and use no memory.
   void prepare(std::size_t worker, std::uint32_t most) noexcept {
     constexpr std::uint32_t kNumbersOfPage = 4096 / sizeof(Hits);
     for (std::uint32_t number = 0; number < most; number += kNumbersOfPage) touch(parts_[place(worker, number)]);
     touch(parts_[place(worker, most)]);
     prepared_.fetch_or(1U << worker % kParts, std::memory_order_relaxed);
   }
-  /// Of a number that no worker uses: begins anew.
+  /// Resets the counters of a number that no worker uses.
   void clear(std::uint32_t number) {
     const std::uint32_t prepared = prepared_.load(std::memory_order_relaxed);
     for (std::size_t part = 0; part < kParts; ++part) {
@@ -49,7 +50,8 @@ class HitCounters {
       }
     }
   }
-  /// The thread that clears. A packet may be in one of its counters and not yet in the other.
+  /// Returns the sum over all parts. Must be called by the thread that calls clear(). The counters of one packet may be
+  /// only partly included.
   Hits of(std::uint32_t number) {
     const auto read = [](std::uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_relaxed); };
     Hits sum{};
@@ -68,7 +70,7 @@ class HitCounters {
   static std::size_t place(std::size_t worker, std::uint32_t number) { return worker % kParts * kNumbers + number; }
 
   HugeArray<Hits> parts_{kParts * kNumbers};
-  std::atomic<std::uint32_t> prepared_{0};  ///< parts, a bit each
+  std::atomic<std::uint32_t> prepared_{0};  ///< one bit for each part
 };
 
 }  // namespace penumbra::rule_list

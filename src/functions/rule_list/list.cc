@@ -10,9 +10,10 @@ namespace {
 
 constexpr std::uint64_t kEndOfRanks = std::numeric_limits<std::uint64_t>::max();
 
-/// Of a sequence the longest part that rises, as places in it; zeros do not count.
+/// Returns the indices of a longest rising subsequence. Zeros are ignored.
 std::vector<std::size_t> longest_rise(std::span<const std::uint32_t> sequence) {
-  std::vector<std::size_t> ends;  // of rises of 1, 2, ... numbers the places of the least last ones
+  std::vector<std::size_t>
+      ends;  // ends[n]: index of the smallest last number of all rising subsequences of length n + 1
   std::vector<std::size_t> before(sequence.size());
   for (std::size_t i = 0; i < sequence.size(); ++i) {
     if (sequence[i] == 0) continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A list of rules in force, the first of which that matches decides: its entries in order, and the structure that is
-// searched. An entry is whatever has a `match` (RuleMatch, normalised) and a `line` in a file (0: it stands in none),
-// and says by is_like() whether another one does the same.
+// Implements a list of rules and the structure that searches it. The first rule that matches a packet decides. An entry
+// has a `match` (RuleMatch, normalised) and a `line` in a file (0 if no file has it). is_like() returns true for an
+// entry with the same effect.
 #pragma once
 
 #include <algorithm>
@@ -26,29 +26,29 @@
 
 namespace penumbra::rule_list {
 
-/// What becomes of a list when another one takes its place.
+/// Holds the differences between a list and its replacement.
 struct Changes {
-  std::vector<std::uint32_t> kept;  ///< of each new entry, the old one's place that goes on as it, from 1; 0: none does
+  std::vector<std::uint32_t> kept;  ///< place of the old entry, from 1, that each new entry continues; 0: a new entry
   std::size_t added = 0;
   std::size_t removed = 0;
 };
 
 std::uint64_t hash_of(const RuleMatch& match);
 
-/// Of entries that are `like` others (their places, from 1; 0: like none) those go on that stand in the same order in
-/// both lists: of these as many as there can be.
+/// `like` has for each new entry the place of an equal old entry, from 1, or 0. Keeps the largest number of entries
+/// that have the same order in both lists.
 Changes keep_most(std::span<const std::uint32_t> like, std::size_t before);
 
-/// Ranks, falling, of a list after these changes: those that go on keep theirs, the others' lie evenly between these.
-/// None, if there is no room for them somewhere.
+/// Returns the falling ranks of a list after these changes. Kept entries keep their ranks, and the ranks of new entries
+/// are evenly spaced between them. Returns an empty vector if there is no room between two ranks.
 std::vector<std::uint64_t> ranks_after(const Changes& changes, std::span<const std::uint64_t> before);
 
-/// Entries that do the same and stand in the same order in both go on: of these as many as there can be.
+/// Keeps the largest number of entries that have the same effect and the same order in both lists.
 template <class Entry>
 Changes compare(std::span<const Entry> before, std::span<const Entry> after) {
   constexpr auto kHash = [](const Entry* entry) { return hash_of(entry->match); };
   constexpr auto kIsLike = [](const Entry* a, const Entry* b) { return a->is_like(*b); };
-  // Of entries that are alike, however many, all places, the last one first.
+  // Maps each set of equal entries to all its places, the last one first.
   std::unordered_map<const Entry*, std::vector<std::uint32_t>, decltype(kHash), decltype(kIsLike)> places;
   for (std::size_t i = before.size(); i-- > 0;) places[&before[i]].push_back(static_cast<std::uint32_t>(i + 1));
   std::vector<std::uint32_t> like(after.size());
@@ -61,43 +61,44 @@ Changes compare(std::span<const Entry> before, std::span<const Entry> after) {
   return keep_most(like, before.size());
 }
 
-/// Entries that decide in their order, and what each has decided. One thread changes and asks it; lookups on any thread
-/// go through table() and an engine. Answers are numbers of entries.
+/// Holds a list of entries with the decisions of each entry. One thread changes and queries the list. Any thread may
+/// look packets up through table() and an engine. The results are entry numbers.
 template <class Entry>
 class List {
  public:
-  /// `structure` is one of rule_structures(). `grace_periods` outlives it. Throws std::length_error if the structure
-  /// has no place for so many.
+  /// `structure` is a name of rule_structures(). `grace_periods` must outlive the list. Throws std::length_error if the
+  /// structure cannot hold that many rules.
   List(RuleFields fields, const std::string& structure, std::uint64_t seed, GracePeriods& grace_periods)
       : table_(make_rule_table(structure, fields, seed, grace_periods)), rules_(fields, grace_periods) {
     rules_.feed(*table_);
   }
 
-  /// Takes over other entries, all at once: each packet is decided by the list before or by this one. Entries that both
-  /// have keep their numbers and count on; `begin` is told of the others before they can be answers. Throws
-  /// std::length_error if the two together are too many. If it throws, nothing has changed.
+  /// Replaces all entries in one step: each packet is decided by either the old or the new list. Entries of both lists
+  /// keep their numbers and counters. `begin` is called for each new entry before lookups can return its number. Throws
+  /// std::length_error if both lists together are too long. An exception leaves the list unchanged.
   void replace(std::vector<Entry> entries, const std::function<void(std::uint32_t number, const Entry& entry)>& begin);
 
   const std::vector<Entry>& entries() const { return entries_; }
-  /// The entry that lookups name by this number; null if it is gone. From the thread that changes the list.
+  /// Returns the entry of a number that a lookup returned, or null if it was removed. Must be called by the thread that
+  /// changes the list.
   const Entry* entry(std::uint32_t number) const {
     const auto found = std::ranges::find(numbers_, number);
     return found == numbers_.end() ? nullptr : &entries_[static_cast<std::size_t>(found - numbers_.begin())];
   }
-  /// What an entry has decided, by its place in entries(); from the thread that changes it.
+  /// Returns the decisions of the entry at this index of entries(). Must be called by the thread that changes the list.
   Hits hits(std::size_t place) const { return hits_.of(numbers_[place]); }
-  /// The number by which lookups name an entry, by its place in entries().
+  /// Returns the number that lookups return for the entry at this index of entries().
   std::uint32_t number(std::size_t place) const { return numbers_[place]; }
 
-  // Any worker.
+  // Any worker may call the following functions.
 
-  /// Before its first packet.
+  /// Must be called before the worker's first packet.
   void prepare(std::size_t worker) noexcept { hits_.prepare(worker, most_.load(std::memory_order_relaxed)); }
-  /// The entry of this number has decided on a packet.
+  /// Counts a packet that the entry of this number has decided on.
   void count(std::size_t worker, std::uint32_t number, std::uint32_t bytes, std::uint64_t now_ms) noexcept {
     hits_.count(worker, number, bytes, now_ms);
   }
-  /// The line of the entry of this number.
+  /// Returns the line of the entry of this number.
   std::uint32_t line(std::uint32_t number) const {
     return std::atomic_ref(lines_[number]).load(std::memory_order_relaxed);
   }
@@ -110,11 +111,11 @@ class List {
   std::unique_ptr<RuleTable> table_;
   RuleSet rules_;
   std::vector<Entry> entries_;
-  std::vector<std::uint32_t> numbers_;  ///< of each entry
-  std::vector<std::uint64_t> ranks_;    ///< likewise, falling
-  std::atomic<std::uint32_t> most_{0};  ///< of the numbers that were ever in use
+  std::vector<std::uint32_t> numbers_;  ///< number of each entry
+  std::vector<std::uint64_t> ranks_;    ///< rank of each entry, falling
+  std::atomic<std::uint32_t> most_{0};  ///< the largest number that was ever in use
   mutable HitCounters hits_;
-  mutable HugeArray<std::uint32_t> lines_{kMostRules + 1};  ///< by number
+  mutable HugeArray<std::uint32_t> lines_{kMostRules + 1};  ///< by entry number
 };
 
 template <class Entry>

@@ -15,13 +15,13 @@
 
 namespace penumbra::rule_list {
 
-/// The line of an entry in its file, null if no file has it.
+/// Returns the line of an entry in its file, or null if no file has it.
 inline nlohmann::ordered_json line_or_null(std::uint32_t line) {
   return line == 0 || line == kByCommand ? nlohmann::ordered_json() : nlohmann::ordered_json(line);
 }
 
-/// What `show TOPIC [all] [--limit N]` answers with: the entries with what each has decided, its words under `column`,
-/// with `has_places` its place in the list under `at`.
+/// Returns the answer to `show TOPIC [all] [--limit N]`: the entries with their decisions. The words of an entry appear
+/// under `column`. With `has_places`, its place in the list appears under `at`.
 template <class Entry, class Text>
 nlohmann::ordered_json show_entries(const List<Entry>& list, const std::string& topic, const char* column,
                                     std::span<const std::string> arguments, const Text& text_of,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which structure a list of rules is searched in, and why.
+// Selects the structure that searches a list of rules.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,12 @@ namespace penumbra::rule_list {
 
 class Structure {
  public:
-  /// What `shader:` of a function's configuration says: a name, or, if it is `auto` or left out, that choose() is to
-  /// find one. Throws InputError.
+  /// Reads the key `shader` of a function's configuration: the name of a structure, or `auto`. If `auto` is set or the
+  /// key is missing, choose() selects the structure. Throws InputError.
   explicit Structure(const ConfigNode& config);
 
-  /// Takes the fastest one with these entries, if none was named. Throws std::length_error if none has place for them.
+  /// Selects the fastest structure for these entries, unless the configuration names one. Throws std::length_error if
+  /// no structure can hold them.
   template <class Entry>
   void choose(RuleFields fields, std::span<const Entry> entries, std::uint64_t seed) {
     if (!is_chosen_) return;
@@ -32,9 +33,10 @@ class Structure {
   }
 
   const std::string& name() const { return name_; }
-  /// Throws InputError if the other one, of `config`, names another structure: that takes a restart.
+  /// Throws InputError if `other`, which was read from `config`, names another structure, because a change takes a
+  /// restart.
   void require_same(const Structure& other, const ConfigNode& config) const;
-  /// For `show`: a list of so many entries, in so much memory.
+  /// Returns the JSON for `show`, given the number of entries and the memory of the list.
   nlohmann::ordered_json show(std::size_t entries, std::size_t memory_bytes) const;
 
  private:
@@ -42,7 +44,7 @@ class Structure {
 
   std::string name_;
   bool is_chosen_ = false;
-  std::vector<RuleStructureCost> costs_;  ///< none if nothing was chosen
+  std::vector<RuleStructureCost> costs_;  ///< empty if the configuration names a structure
 };
 
 }  // namespace penumbra::rule_list

@@ -5,7 +5,7 @@
 
 namespace penumbra {
 
-/// Whether a block of the order, or of a higher one to take it from, is free.
+/// Returns true if a block of this order, or of a higher order to split, is free.
 bool Blocks::has(unsigned order) const {
   for (; order <= kMostOrder; ++order) {
     if (!free_[order].empty()) return true;
@@ -32,7 +32,7 @@ Block Blocks::take(unsigned order) {
   return {first, order};
 }
 
-/// Takes back what no reader is in any more; with `wait` all that is retired.
+/// Frees retired blocks that no reader can access any more. If `wait`, waits until all retired blocks are free.
 void Blocks::reclaim(bool wait) {
   while (!retired_.empty() && grace_periods_.elapsed(retired_.front().token, wait)) {
     give_back(retired_.front().block);

@@ -17,24 +17,25 @@ struct Block {
   unsigned order = 0;
 };
 
-/// Which blocks of an array are in use. One that readers may be in is used anew only after a grace period.
+/// An allocator of blocks of an array. Reuses a block that readers may access only after a grace period.
 class Blocks {
  public:
   static constexpr unsigned kMostOrder = 15;
 
-  /// Of elements [begin, limit); both are multiples of 2^kMostOrder. `grace_periods` outlives it.
+  /// Manages elements [begin, limit); both bounds are multiples of 2^kMostOrder. `grace_periods` must outlive the
+  /// blocks.
   Blocks(GracePeriods& grace_periods, std::size_t begin, std::size_t limit)
       : grace_periods_(grace_periods), end_(begin), limit_(limit) {}
 
-  /// A block that no reader is in, aligned to its size. May wait for a grace period. Throws std::length_error if there
-  /// is none.
+  /// Returns a block that no reader accesses, aligned to its size. May wait for a grace period. Throws
+  /// std::length_error if no block is free.
   Block take(unsigned order);
-  /// Gives back what no reader has come to.
+  /// Frees a block that no reader has ever seen.
   void give_back(Block block) { free_[block.order].push_back(block.first); }
-  /// Gives back what no new reader comes to.
+  /// Frees a block after the grace period of `token`. No new reader may find the block.
   void retire(Block block, std::uint64_t token) { retired_.push_back({token, block}); }
 
-  std::size_t end() const { return end_; }  ///< behind the last element that was ever in use
+  std::size_t end() const { return end_; }  ///< end of the elements that were ever in use
 
  private:
   struct Retired {

@@ -7,7 +7,7 @@
 namespace penumbra {
 namespace {
 
-/// How many buckets a search for an empty slot comes to at most, some 0.1 ms of cache misses.
+/// Maximum number of buckets that a search for an empty slot visits, about 0.1 ms of cache misses.
 constexpr std::size_t kMostSteps = 2048;
 
 }  // namespace
@@ -19,7 +19,7 @@ CuckooTable::Version::Version(unsigned bits, unsigned value_bits, std::uint64_t 
 
 void CuckooTable::Version::publish_to(Table& table, const Publish& publish) {
   table_ = &table;
-  // A mirror does not change while it is read: that it never sees `moves` rise is right.
+  // A mirror never changes during a read, so its copy of `moves` need not change.
   std::vector<TableRegion> regions{
       {offsetof(cuckoo_table_view, bucket), reinterpret_cast<const std::byte*>(buckets_.data()), buckets_.bytes()},
       {offsetof(cuckoo_table_view, moves), reinterpret_cast<const std::byte*>(moves_.data()), sizeof moves_}};
@@ -99,7 +99,7 @@ std::optional<std::uint32_t> CuckooTable::Version::empty_slot(std::uint32_t buck
   return std::nullopt;
 }
 
-/// An empty slot in one of the digest's buckets, in its first if there is one without moving: lookups begin there.
+/// Returns an empty slot in a bucket of the digest. Prefers a free slot of the first bucket, where lookups begin.
 std::optional<CuckooTable::Version::Place> CuckooTable::Version::make_room(std::uint64_t digest) {
   const std::uint32_t first_bucket = first(digest);
   steps_.clear();
@@ -115,8 +115,9 @@ std::optional<CuckooTable::Version::Place> CuckooTable::Version::make_room(std::
   return std::nullopt;
 }
 
-/// Moves what is on the path to the empty slot, from its end, and returns the slot at its beginning, which is then
-/// empty. A path comes to no bucket twice, since without the loop it were shorter and had been found before.
+/// Moves the entries on the path to the empty slot, from the end of the path. Returns the slot at the beginning, which
+/// is then empty. The search is breadth first, so no path visits a bucket twice: a path without the loop would be
+/// shorter.
 CuckooTable::Version::Place CuckooTable::Version::move_along(std::uint32_t last_step, Place empty) {
   while (steps_[last_step].before != last_step) {
     const std::uint32_t before = steps_[last_step].before;
@@ -130,7 +131,7 @@ CuckooTable::Version::Place CuckooTable::Version::move_along(std::uint32_t last_
   return empty;
 }
 
-/// Fills an empty slot. The order of its stores and of clear()'s is what readers rely on (cuckoo.shader.h).
+/// Fills an empty slot. Readers rely on the order of stores here and in clear() (cuckoo.shader.h).
 void CuckooTable::Version::put(Place place, std::uint64_t word) {
   store(at(place), word);
   set_mark(place, cuckoo_table_mark(tag_of(word)));
@@ -149,7 +150,7 @@ void CuckooTable::Version::set_mark(Place place, std::uint64_t mark) {
   store(marks, (marks & ~(std::uint64_t{0xFF} << 8 * place.slot)) | mark << 8 * place.slot);
 }
 
-/// Of the digests whose first bucket this is one more or less lies in its second.
+/// Adds 1 to, or subtracts 1 from, the count of digests that have this first bucket and lie in their second.
 void CuckooTable::Version::count_elsewhere(std::uint32_t first_bucket, bool more) {
   constexpr std::uint64_t kOne = std::uint64_t{1} << CUCKOO_TABLE_ELSEWHERE_AT;
   std::uint64_t& marks = buckets_[first_bucket].marks;
@@ -157,7 +158,7 @@ void CuckooTable::Version::count_elsewhere(std::uint32_t first_bucket, bool more
   store(marks, more ? marks + kOne : marks - kOne);
 }
 
-/// Writes a word that readers may be reading.
+/// Writes a word that readers may load at the same time.
 void CuckooTable::Version::store(std::uint64_t& word, std::uint64_t value) {
   std::atomic_ref(word).store(value, std::memory_order_release);
   if (table_ != nullptr) changes_.add(*table_, static_cast<std::size_t>(&word - &buckets_[0].marks));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One version of a cuckoo table: as many buckets as it was made with.
+// A version of a cuckoo table with a fixed number of buckets.
 #pragma once
 
 #include <array>
@@ -19,15 +19,15 @@ namespace penumbra {
 
 class CuckooTable::Version {
  public:
-  /// 2^bits buckets, empty.
+  /// Makes 2^bits empty buckets.
   Version(unsigned bits, unsigned value_bits, std::uint64_t seed);
 
-  /// From now on readers may be about and changes are announced.
+  /// Publishes the version to `table`. Readers may then exist, and changes are announced.
   void publish_to(Table& table, const Publish& publish);
 
-  /// Whether it was replaced, that is, there.
+  /// Returns true if the digest was present and has the new value.
   bool replace(std::uint64_t digest, std::uint32_t value);
-  /// Adds a digest that is not there. False if there is no place for it; then nothing has changed.
+  /// Adds a digest that is not present. Returns false without any change if no slot can be freed.
   bool add(std::uint64_t digest, std::uint32_t value);
   bool remove(std::uint64_t digest);
   std::uint32_t find(std::uint64_t digest) const;
@@ -42,20 +42,20 @@ class CuckooTable::Version {
     std::uint32_t bucket = 0;
     std::uint32_t slot = 0;
   };
-  /// A bucket that the search for an empty slot has come to: by moving there what is in `slot` of the bucket before.
+  /// A bucket that the search for an empty slot visits. The entry in `slot` of the bucket before can move to it.
   struct Step {
     std::uint32_t bucket = 0;
     std::uint32_t slot = 0;
-    std::uint32_t before = 0;  ///< the number of that bucket's step; a root's is its own
+    std::uint32_t before = 0;  ///< index of the step before; a root has its own index
   };
 
   std::uint64_t tag_of(std::uint64_t word) const { return word >> view_.value_bits >> 1; }
   std::uint64_t second_bit() const { return std::uint64_t{1} << view_.value_bits; }
   std::uint32_t value_of(std::uint64_t word) const { return static_cast<std::uint32_t>(word & (second_bit() - 1)); }
-  /// The bucket where a word that lies in this one may lie too.
+  /// Returns the alternative bucket of a word that lies in `bucket`.
   std::uint32_t other(std::uint32_t bucket, std::uint64_t word) const;
   std::uint32_t first(std::uint64_t digest) const;
-  /// A digest as it stands in its first bucket, without a value.
+  /// Returns the word of a digest in its first bucket, with value 0.
   std::uint64_t word_of(std::uint64_t digest) const { return digest >> view_.bits << 1 << view_.value_bits; }
   std::uint64_t& at(Place place) { return buckets_[place.bucket].slot[place.slot]; }
   std::uint64_t at(Place place) const { return buckets_[place.bucket].slot[place.slot]; }
@@ -72,11 +72,11 @@ class CuckooTable::Version {
   void announce();
 
   HugeArray<cuckoo_table_bucket> buckets_;
-  alignas(64) std::array<std::uint32_t, 16> moves_{};  ///< the first counts; a line of its own
+  alignas(64) std::array<std::uint32_t, 16> moves_{};  ///< element 0 is the count; has its own cache line
   const cuckoo_table_view view_;
   Table* table_ = nullptr;
   TableChanges<std::uint64_t> changes_{0};
-  std::vector<Step> steps_;  ///< of a search; kept so that there is no allocation
+  std::vector<Step> steps_;  ///< of a search; a member to avoid allocations
 };
 
 }  // namespace penumbra

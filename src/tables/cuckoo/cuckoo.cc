@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned kWordBits = 64, kMostDigestBits = 60, kMostValueBits = 32, kLeastBits = 10, kMostBits = 31;
 
-/// log2 of how many buckets an empty table has.
+/// Returns log2 of the number of buckets of an empty table. Throws std::invalid_argument if the shape is invalid.
 unsigned first_bits(const CuckooTable::Shape& shape) {
   const unsigned needed = shape.digest_bits + 1 + shape.value_bits;
   const unsigned bits = std::max(kLeastBits, needed > kWordBits ? needed - kWordBits : 0);
@@ -74,8 +74,7 @@ void CuckooTable::reserve(std::size_t digests) {
   if (bits > version_->bits()) grow(bits);
 }
 
-/// Goes over to 2^bits buckets. In a bigger table the same digests nearly always have a place; when not, in one that is
-/// bigger still.
+/// Switches to 2^bits buckets. If a digest finds no slot in the bigger table, which is rare, doubles the number again.
 void CuckooTable::grow(unsigned bits) {
   if (bits > kMostBits || bits >= shape_.digest_bits) {
     throw std::length_error("the table " + table_.name() + " cannot grow past " + std::to_string(version_->slots()) +

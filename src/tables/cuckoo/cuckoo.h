@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The owner of a cuckoo table: digests with values in; shaders look them up by cuckoo_table_find (cuckoo.shader.h,
-// which also says why a reader misses nothing while digests are moved).
+// The owner of a cuckoo table, a map of digests to values. Shaders look up digests by cuckoo_table_find().
+// cuckoo.shader.h explains why a reader never misses a digest while the owner moves it.
 //
-// A bucket that is full gives a slot free by moving what is in it, along the shortest path that there is to an empty
-// slot (breadth first; MemC3: Fan, Andersen, Kaminsky, NSDI 2013), the last one first. When there is no path the table
-// grows: a version of twice the buckets is filled beside the old one, which is read meanwhile and freed after a grace
-// period.
+// The owner frees a slot of a full bucket along the shortest path to an empty slot, from the end of the path. The
+// search is breadth first (MemC3: Fan, Andersen, Kaminsky, NSDI 2013). The table grows if there is no path. Growing
+// fills a version with twice the buckets while readers use the old version, which is freed after a grace period.
 #pragma once
 
 #include <cstddef>
@@ -22,53 +21,55 @@ struct cuckoo_table_view;
 
 namespace penumbra {
 
-/// A map of digests to values. One thread changes and asks it; lookups on any thread go through table() and an engine.
-/// A change that throws has changed nothing that can be asked.
+/// A map of digests to values. One thread calls all functions. Lookups on any thread go through table() and an engine.
+/// A change that throws leaves the content as it was.
 class CuckooTable {
  public:
   struct Shape {
-    unsigned digest_bits = 0;  ///< digests are below 2^digest_bits; 60 at most
+    unsigned digest_bits = 0;  ///< digests are below 2^digest_bits; at most 60
     unsigned value_bits = 0;   ///< values are 1 to 2^value_bits - 1; 1 to 32
-    std::size_t most = 0;      ///< how many digests it takes
+    std::size_t most = 0;      ///< maximum number of digests
   };
 
-  /// How a version is published whose readers need more than its view: the view that `publish` gives the table begins
-  /// with a copy of `cuckoo`, and its regions with these. That of the last version stays valid meanwhile.
+  /// Publishes a version to readers that need more than the view of the cuckoo table. The view that the function
+  /// publishes begins with a copy of `cuckoo`, and its regions begin with `regions`. The view of the previous version
+  /// stays valid during the call.
   using Publish = std::function<void(Table& table, const cuckoo_table_view& cuckoo, std::vector<TableRegion> regions)>;
 
-  /// An empty table, published, of 64 KiB or of as many buckets as it takes for tag and value to share a word: 512 KiB
-  /// for 60 and 16 bits. `seed` is for who makes digests. `grace_periods` outlives it. Throws std::invalid_argument for
-  /// a shape that is none.
+  /// Makes and publishes an empty table. The size is 64 KiB, or larger if tag and value would not fit in a word: 512
+  /// KiB for 60 and 16 bits. `seed` is for the caller, who makes the digests. `grace_periods` must outlive the table.
+  /// Throws std::invalid_argument for an invalid shape.
   CuckooTable(std::string name, Shape shape, std::uint64_t seed, GracePeriods& grace_periods,
               Publish publish = nullptr);
-  /// No reader may be left.
+  /// No reader may exist any more.
   ~CuckooTable();
   CuckooTable(const CuckooTable&) = delete;
   CuckooTable& operator=(const CuckooTable&) = delete;
 
-  /// Adds a digest, or gives it another value; returns whether it is new. Takes effect at once for engines on host
-  /// memory, with commit() for others. When the table grows it waits for a grace period. Throws std::invalid_argument
-  /// for a digest or value past its bits; std::length_error if the table is full, or if there is no place although it
-  /// is less than half full: then somebody has chosen keys that meet, and it does not grow for them.
+  /// Adds a digest or replaces its value. Returns true if the digest is new. The change takes effect immediately for
+  /// engines on host memory and at commit() for other engines. Waits for a grace period if the table grows. Throws
+  /// std::invalid_argument if digest or value is out of range. Throws std::length_error if the table is full, or if it
+  /// finds no slot while less than half full. The second case means that keys were chosen to collide, so the table does
+  /// not grow.
   bool insert(std::uint64_t digest, std::uint32_t value);
-  /// Takes a digest out; returns whether it was there. Takes effect like insert().
+  /// Removes a digest. Returns true if it was present. Takes effect like insert().
   bool remove(std::uint64_t digest);
-  /// Grows so that `digests` fill 95% at the most. Waits for a grace period.
+  /// Grows until `digests` digests fill at most 95% of the slots. Waits for a grace period if the table grows.
   void reserve(std::size_t digests);
-  /// Announces that the changes so far belong together: to be called after insert() and remove().
+  /// Marks the end of a group of changes. Must follow insert() and remove().
   void commit() { table_.commit(); }
 
-  /// The value of a digest; 0 if it is not there.
+  /// Returns the value of a digest, or 0 if the digest is not present.
   std::uint32_t find(std::uint64_t digest) const;
-  /// Everything, in no order. `visit` must not change the table.
+  /// Calls `visit` for each digest, in no particular order. `visit` must not change the table.
   void for_each(const std::function<void(std::uint64_t digest, std::uint32_t value)>& visit) const;
 
-  std::size_t size() const { return size_; }  ///< digests
-  std::size_t slots() const;                  ///< places for them now
+  std::size_t size() const { return size_; }  ///< number of digests
+  std::size_t slots() const;                  ///< current number of slots
   std::size_t memory_bytes() const;
   std::uint64_t seed() const { return seed_; }
 
-  /// What engines read.
+  /// Returns the table that engines read.
   Table& table() { return table_; }
 
  private:
@@ -80,7 +81,7 @@ class CuckooTable {
   const Shape shape_;
   const std::uint64_t seed_;
   GracePeriods& grace_periods_;
-  const Publish publish_;  ///< none: the view as it is
+  const Publish publish_;  ///< empty: the table publishes the view itself
   Table table_;
   std::size_t size_ = 0;
   std::unique_ptr<Version> version_;

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exact match by cuckoo hashing (Pagh, Rodler: Cuckoo Hashing, 2001) with two buckets a key and seven slots a bucket,
- * after CuckooSwitch (Zhou, Fan, Lim, Kaminsky, Andersen: Scalable, High Performance Ethernet Forwarding with
- * CuckooSwitch, CoNEXT 2013). Shaders of other folders look up in it; it is none by itself.
+ * Exact match by cuckoo hashing (Pagh, Rodler: Cuckoo Hashing, 2001) with two buckets per key and seven slots per
+ * bucket. The design follows CuckooSwitch (Zhou, Fan, Lim, Kaminsky, Andersen: Scalable, High Performance Ethernet
+ * Forwarding with CuckooSwitch, CoNEXT 2013). Shaders of other folders call these functions; there is no cuckoo shader.
  *
- * What is looked up is a digest: a number of up to 60 bits that whoever uses the table makes of a key. If the digest is
- * the key, permuted, then equal digests are equal keys and the value is the answer (the stations of a switch). If it is
- * a hash of a longer key, then the value is the number of a record that holds the key, to be compared there.
+ * The table maps digests to values. A digest is a number of up to 60 bits that the user of the table makes of a key. If
+ * the digest is a permutation of the key, equal digests are equal keys and the value is the answer (the stations of a
+ * switch). If the digest is a hash of a longer key, the value is the number of a record. The user then compares the key
+ * with the key of the record.
  *
- * A slot is one word: tag, whether it is in its second bucket, value. The lower bits of a digest are the number of its
- * first bucket and the others its tag, so that bucket, tag and the bit between them give the digest back (Knuth's
- * quotienting): nothing is compared beyond the line, and every change of a slot is one store. The second bucket follows
- * from the first and the tag, and the first from the second in the same way.
+ * A slot is one word: tag, second-bucket bit, value. The lower bits of a digest are the number of its first bucket, and
+ * the upper bits are its tag. Bucket, tag and second-bucket bit therefore determine the digest (quotienting, Knuth). A
+ * comparison needs no memory outside the cache line, and every change of a slot is one store. The first bucket and the
+ * tag determine the second bucket, and the second bucket and the tag determine the first.
  *
- * A bucket is a cache line. Its first word has a byte for each slot, the lower bits of the tag there: they are all
- * compared at once, and which slots are worth a look is known (as in F14 and Swiss tables, whose bytes vector
- * instructions compare). Its uppermost byte counts the digests that lie in their second bucket although this is their
- * first. Where there are none, nearly everywhere in a table with room, who is not found here is nowhere.
+ * A bucket is a cache line. The first word of a bucket has one byte per slot with the lower bits of the tag. All bytes
+ * are compared at once to find candidate slots, as in F14 and Swiss tables, which use vector instructions. The
+ * uppermost byte counts the digests that lie in their second bucket and have this bucket as their first. If that count
+ * is 0, a digest that is not in this bucket is nowhere. The count is 0 in most buckets of a table with free space.
  *
- * Why a reader never misses a digest while the owner moves it: the owner writes the copy, then raises `moves`, then
- * overwrites the original, each store a release. A reader loads `moves` first and last, and every slot, as acquires.
- * Say it reads c at first. Then it sees the copy that the c-th move made of whatever that moved, and everything that
- * lies elsewhere lies there visibly too. To miss a digest it must read, in a slot where that digest lay after c moves,
- * what was written there later. Of what a removal wrote it is right to miss it. A move overwrites only after it has
- * raised `moves` to c + 1 or more, and so the reader sees that at the end and looks again. A copy is a slot, then its
- * mark, then, if it lies in a second bucket, the count in the first; they go in the opposite order. So a digest that
- * is there has, in whatever a reader sees of its first bucket's marks, either its mark or the count: a reader to whom
- * they show neither need look no further. */
+ * A reader never misses a digest that the owner moves. The owner writes the copy, then increments `moves`, then
+ * overwrites the original. Each store is a release store. A reader loads `moves` first and last, and loads `moves` and
+ * every slot with acquire. Let c be the first value of `moves`. The reader sees the copy of the c-th move and every
+ * digest that lies elsewhere after c moves. To miss a digest, the reader must load a later store to a slot where the
+ * digest lay after c moves. If the store is a removal, the miss is correct. A move overwrites a slot only after it has
+ * incremented `moves` to at least c + 1. The reader then sees the new `moves` at the end and repeats the lookup.
+ *
+ * A copy stores the slot, then its mark, then the count of the first bucket if the copy lies in a second bucket. A
+ * removal stores them in the opposite order. So the marks of the first bucket always show either the mark or a count
+ * for a present digest. A reader that sees neither can stop. */
 #ifndef PENUMBRA_SHADERS_CUCKOO_H
 #define PENUMBRA_SHADERS_CUCKOO_H
 
@@ -35,43 +37,43 @@
 enum {
   CUCKOO_TABLE_SLOTS = 7,
   CUCKOO_TABLE_NOT_FOUND = 0,
-  CUCKOO_TABLE_ELSEWHERE_AT = 8 * CUCKOO_TABLE_SLOTS, /* the bit where the count in a bucket's marks begins */
-  CUCKOO_TABLE_MANY_ELSEWHERE = 0xFF                  /* so many or more; it is counted no more then */
+  CUCKOO_TABLE_ELSEWHERE_AT = 8 * CUCKOO_TABLE_SLOTS, /* bit position of the count in a bucket's marks */
+  CUCKOO_TABLE_MANY_ELSEWHERE = 0xFF                  /* this many or more; the count then stays */
 };
 
 struct cuckoo_table_bucket {
-  uint64_t marks;                    /* a byte for each slot, from the lowest, and the count */
+  uint64_t marks;                    /* one byte per slot, from the lowest, and the count in the uppermost byte */
   uint64_t slot[CUCKOO_TABLE_SLOTS]; /* 0 if empty */
 };
 
 struct cuckoo_table_view {
   const struct cuckoo_table_bucket* bucket;
-  const uint32_t* moves; /* how often something was moved; wraps */
-  uint64_t seed;         /* for those who make digests, so that nobody can choose keys that meet in a bucket */
-  uint32_t bits;         /* 2^bits buckets, 1 at least */
+  const uint32_t* moves; /* number of moves; wraps */
+  uint64_t seed;         /* for users, who make the digests: attackers cannot choose keys that collide */
+  uint32_t bits;         /* 2^bits buckets, at least 1 */
   uint32_t value_bits;
 };
 
-/* What is added to the number of a digest's one bucket, without carries, to get its other one. Odd: the two differ. */
+/* Returns the XOR of the two bucket numbers of a digest. The result is odd, so the buckets differ. */
 PENUMBRA_SHADER uint32_t cuckoo_table_jump(uint64_t tag, uint32_t bits) {
   return ((uint32_t)((tag * 0x9E3779B97F4A7C15U) >> 32) | 1) & ((1U << bits) - 1);
 }
 
-/* Of a tag, what the marks have. */
+/* Returns the bits of a tag that the marks hold. */
 PENUMBRA_SHADER uint64_t cuckoo_table_mark(uint64_t tag) {
   return tag & 0xFF;
 }
 
-/* A bit for each slot whose mark this is, the uppermost one of its byte, and for few others: borrows from the bytes
- * below (Mycroft's test for a byte that is 0, over all bytes but the count's). */
+/* Returns the uppermost bit of the byte of each slot that has this mark, and rarely of another slot. False hits come
+ * from borrows of lower bytes (Mycroft's test for a zero byte, over all bytes except the count). */
 PENUMBRA_SHADER uint64_t cuckoo_table_hits(uint64_t marks, uint64_t mark) {
   const uint64_t ones = 0x01010101010101U;
   const uint64_t difference = marks ^ mark * ones;
   return (difference - ones) & ~difference & ones << 7;
 }
 
-/* The value in this bucket of the slot that is `wanted` but for its value, among those that were hit, or
- * CUCKOO_TABLE_NOT_FOUND. If it is there it nearly always is the first. */
+/* Returns the value of the hit slot that equals `wanted` in all other bits, or CUCKOO_TABLE_NOT_FOUND. A digest that is
+ * present is nearly always in the first hit. */
 PENUMBRA_SHADER uint32_t cuckoo_table_search(const struct cuckoo_table_bucket* bucket, uint64_t hits, uint64_t wanted,
                                              uint32_t value_bits) {
   uint32_t found = CUCKOO_TABLE_NOT_FOUND;
@@ -86,8 +88,8 @@ PENUMBRA_SHADER uint32_t cuckoo_table_search(const struct cuckoo_table_bucket* b
   return found;
 }
 
-/* The value of a digest, or CUCKOO_TABLE_NOT_FOUND. Both buckets are asked for at one place: items that go on behind
- * different hints make the core guess which. What an item keeps meanwhile is little. */
+/* Returns the value of a digest, or CUCKOO_TABLE_NOT_FOUND. One hint serves both buckets: items that resume after
+ * different hints cause branch mispredictions. An item keeps little state across the hint. */
 PENUMBRA_SHADER uint32_t cuckoo_table_find(const struct cuckoo_table_view* view, uint64_t digest) {
   uint32_t moves = penumbra_load_first(view->moves);
   uint32_t place = (uint32_t)digest & ((1U << view->bits) - 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cuckoo table against a map.
+// Compares the cuckoo table with a map.
 #include "cuckoo.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ std::uint64_t below_bits(std::uint64_t number, unsigned bits) {
   return number & ((std::uint64_t{1} << bits) - 1);
 }
 
-/// A value of the shape, never 0.
+/// Returns a value of the shape, never 0.
 std::uint32_t value_of(std::uint64_t number, const CuckooTable::Shape& shape) {
   const std::uint64_t value = below_bits(number, shape.value_bits);
   return value == 0 ? 1 : static_cast<std::uint32_t>(value);
@@ -55,7 +55,7 @@ std::uint32_t shader_finds(CuckooTable& table, std::uint64_t digest) {
 
 class CuckooTableOfShape : public testing::TestWithParam<CuckooTable::Shape> {};
 
-/// Few digests, so that the same come and go; numbers at both ends of what there is among them.
+/// The test uses few digests, so that the same ones are inserted and removed. Some are at both ends of the range.
 TEST_P(CuckooTableOfShape, EqualsAMapThroughRandomChanges) {
   NoReaders no_readers;
   CuckooTable table("test", GetParam(), 1, no_readers);
@@ -102,7 +102,8 @@ TEST(CuckooTable, IsFilledTo95PercentWithoutGrowingAndFindsAll) {
   }
 }
 
-/// What is moved from its first bucket to its second and back, and taken out of either, while the table stays full.
+/// Digests move from their first bucket to their second and back, and are removed from both, while the table stays
+/// full.
 TEST(CuckooTable, FindsAllWhileDigestsComeAndGoInAFullTable) {
   NoReaders no_readers;
   CuckooTable table("test", kStations, 1, no_readers);
@@ -127,7 +128,7 @@ TEST(CuckooTable, FindsAllWhileDigestsComeAndGoInAFullTable) {
   for (const std::uint64_t digest : gone) ASSERT_EQ(shader_finds(table, digest), 0U);
 }
 
-/// More digests of one first bucket than its count of those elsewhere goes to.
+/// More digests share a first bucket than its count can hold.
 TEST(CuckooTable, FindsDigestsOfWhichManyAreNotInTheirFirstBucket) {
   NoReaders no_readers;
   CuckooTable table("test", kStations, 1, no_readers);
@@ -169,7 +170,7 @@ TEST(CuckooTable, LeavesTheOldVersionToReadersUntilTheGracePeriodAfterItHasGrown
   EXPECT_EQ(found_in_new, 5U);
 }
 
-/// What `change` says when it throws a std::length_error.
+/// Returns the message of the std::length_error that `change` throws.
 template <class Change>
 std::string refusal(Change change) {
   try {
@@ -192,7 +193,7 @@ TEST(CuckooTable, RefusesOneMoreThanItTakesAndStaysAsItWas) {
   EXPECT_TRUE(table.insert(40, 1));
 }
 
-/// Digests whose two buckets are the same two.
+/// All digests share both buckets.
 TEST(CuckooTable, DoesNotGrowForKeysThatMeet) {
   NoReaders no_readers;
   CuckooTable table("test", kStations, 1, no_readers);
@@ -223,7 +224,7 @@ TEST(CuckooTable, RefusesWhatItsWordsCannotHold) {
   }
 }
 
-/// A copy of the buckets that follows what is announced and nothing else.
+/// A copy of the buckets that applies announced changes only.
 class CopyingMirror final : public TableMirror {
  public:
   void published(std::span<const std::byte> /*view*/, std::span<const TableRegion> regions) override {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dir24_8_lookup() for cores with AVX-512: the entries of sixteen addresses are gathered at once, and of those that
-// lead on the second ones.
+// dir24_8_lookup() for cores with AVX-512. Gathers the entries of sixteen addresses at once, then the second-level
+// entries of addresses with a group.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,15 @@ namespace penumbra::dir24_8 {
 
 constexpr std::uint32_t kLanes = 16;
 
-/// Entries by their numbers, in the lower halves of the lanes that are asked for; the other lanes have `otherwise`.
-/// Each is read with its neighbour, as an aligned word: so none is read in parts, and nothing behind the table's end.
+/// Returns the entries of the `asked` lanes by their numbers, in the lower halves of the lanes. Lanes that are not
+/// asked have `otherwise`. A gather loads each entry with its neighbour as an aligned word, so no load is torn or past
+/// the end of the table.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i gather_entries(const std::uint16_t* table,
                                                                                     __m512i number, __mmask16 asked,
                                                                                     __m512i otherwise) {
   const __m512i pair = _mm512_srli_epi32(number, 1);
   __m512i words = otherwise;
-  if constexpr (kThreadSanitizer) {  // it does not see what an intrinsic reads: it is shown loads
+  if constexpr (kThreadSanitizer) {  // ThreadSanitizer does not see the loads of an intrinsic.
     alignas(64) std::uint32_t at[kLanes], word[kLanes];
     _mm512_store_si512(at, pair);
     _mm512_store_si512(word, otherwise);
@@ -37,7 +38,7 @@ constexpr std::uint32_t kLanes = 16;
   return _mm512_and_si512(_mm512_mask_srlv_epi32(words, asked, words, shift), _mm512_set1_epi32(0xFFFF));
 }
 
-/// The entries that kLanes addresses come to, where theirs lead on. `entry` is in the lower halves of the lanes.
+/// Returns the final entries of kLanes addresses, following groups. `entry` is in the lower halves of the lanes.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i follow_groups(const std::uint16_t* tbl8,
                                                                                    __m512i entry, __m512i addresses) {
   const __m512i group = _mm512_sub_epi32(entry, _mm512_set1_epi32(DIR24_8_NEXT_HOPS));
@@ -47,7 +48,7 @@ constexpr std::uint32_t kLanes = 16;
   return gather_entries(tbl8, _mm512_add_epi32(_mm512_slli_epi32(group, 8), last), lead_on, entry);
 }
 
-/// The shader's arguments and answers.
+/// Has the arguments and results of the shader.
 [[gnu::target("arch=x86-64-v4")]] inline void lookup_avx512(dir24_8_view view, const std::uint32_t* address,
                                                             std::uint16_t* next_hop, std::uint32_t n) {
   constexpr __mmask16 kAll = 0xFFFF;

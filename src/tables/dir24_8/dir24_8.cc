@@ -27,7 +27,7 @@ constexpr std::uint32_t kSlash24s = 1U << 24;
 constexpr std::uint32_t kGroupNodes = 2 * DIR24_8_GROUP_ENTRIES;
 constexpr std::size_t kTbl24Region = 0, kTbl8Region = 1;
 
-/// A next hop as the prefix heaps hold it; 0 says that there is no such prefix.
+/// Returns a next hop as the prefix heaps store it; 0 means no prefix.
 constexpr std::uint16_t held(std::uint16_t next_hop) {
   return static_cast<std::uint16_t>(next_hop + 1);
 }
@@ -39,12 +39,13 @@ bool is_group(std::uint16_t entry) {
   return entry >= DIR24_8_NEXT_HOPS && entry != DIR24_8_NO_ROUTE;
 }
 
-/// The place of a prefix of at most 24 bits in a binary heap: 1 for the default route, children of p at 2p and 2p + 1.
+/// Returns the node of a prefix of at most 24 bits in a binary heap. Node 1 is the default route, and the children of p
+/// are 2p and 2p + 1.
 std::size_t short_node(std::uint32_t address, unsigned length) {
   return std::size_t{1} << length | static_cast<std::size_t>(std::uint64_t{address} >> (32 - length));
 }
 
-/// The place of a prefix of over 24 bits in the heap of its /24, where 1 would be the /24 itself.
+/// Returns the node of a prefix longer than 24 bits in the heap of its /24. Node 1 would be the /24 itself.
 std::size_t long_node(std::uint32_t address, unsigned length) {
   return std::size_t{1} << (length - 24) | (address & 0xFF) >> (32 - length);
 }
@@ -64,7 +65,7 @@ void require_next_hop(std::uint16_t next_hop) {
 
 }  // namespace
 
-/// One whole content: the lookup tables and, beside them, the prefixes that they are made from.
+/// A complete table: the lookup tables and the prefixes that determine them.
 class Dir24_8::Snapshot {
  public:
   explicit Snapshot(GracePeriods& grace_periods) : grace_periods_(grace_periods) {
@@ -72,7 +73,7 @@ class Dir24_8::Snapshot {
     std::memset(tbl24_.data(), 0xFF, tbl24_.bytes());
   }
 
-  /// From now on readers may be about and changes are announced.
+  /// Publishes the snapshot to `table`. Readers may then exist, and changes are announced.
   void publish_to(Table& table) {
     table_ = &table;
     table.publish(view_,
@@ -128,7 +129,7 @@ class Dir24_8::Snapshot {
     };
     for (std::uint32_t slash24 = 0; slash24 < kSlash24s; ++slash24) {
       const std::uint32_t network = slash24 << 8;
-      // What begins here covers this /24 too, so it is no longer than the longest that does.
+      // A prefix that begins here also covers this /24, so it is not longer than the longest that covers the /24.
       for (unsigned length = shortest_at(network); length < cover_[slash24]; ++length) {
         offer(network, length, short_values_[short_node(network, length)]);
       }
@@ -150,7 +151,7 @@ class Dir24_8::Snapshot {
   }
 
  private:
-  /// A group that is linked no more, and the grace period after which no reader is in it.
+  /// An unlinked group and the token of the grace period after which no reader accesses it.
   struct RetiredGroup {
     std::uint64_t token;
     std::uint16_t group;
@@ -178,7 +179,7 @@ class Dir24_8::Snapshot {
     if (short_values_[node] == 0) return false;
     short_values_[node] = 0;
     --size_;
-    unsigned parent = prefix.length;  // its length + 1, and 0 when the search has gone past the default route
+    unsigned parent = prefix.length;  // length of the parent + 1; 0 if no prefix covers this one
     for (node /= 2; node != 0 && short_values_[node] == 0; node /= 2) --parent;
     paint(prefix, parent, node == 0 ? kNoRoute : released(short_values_[node]));
     return true;
@@ -221,13 +222,14 @@ class Dir24_8::Snapshot {
       fill_group(group, cover_entry(slash24));
     } else {
       write(tbl24_, tbl24_changes_, slash24, cover_entry(slash24));
-      announce();  // readers of a copy that shares the groups are to be on their way out too
+      // The grace period must also cover readers of a copy that shares the groups.
+      announce();
       retired_.push_back({grace_periods_.start(), group});
     }
     return true;
   }
 
-  /// Counts a prefix more, if there is room for it.
+  /// Counts one more prefix. Throws std::length_error if the table is full.
   void add_one() {
     if (size_ == kMaxPrefixes) {
       throw std::length_error("the IPv4 table is full: its limit is " + std::to_string(kMaxPrefixes) +
@@ -236,7 +238,8 @@ class Dir24_8::Snapshot {
     ++size_;
   }
 
-  /// Counts a prefix more and gives it a group that no reader is in, with an empty heap.
+  /// Counts one more prefix and returns a group with an empty heap that no reader accesses. May wait for a grace
+  /// period. Throws std::length_error if all groups are in use.
   std::uint16_t take_group() {
     const bool all_begun = groups_begun_ == kMaxGroups;
     if (all_begun && retired_.empty()) {
@@ -252,8 +255,8 @@ class Dir24_8::Snapshot {
     return static_cast<std::uint16_t>(groups_begun_++);
   }
 
-  /// Gives the /24s under `prefix` that no longer prefix of at most 24 bits covers a new cover: its length + 1 (0 for
-  /// none) and its entry.
+  /// Sets the cover of the /24s under `prefix`, except where a longer prefix of at most 24 bits covers the /24. The
+  /// cover is a length + 1 (0 for none), and `entry` is its entry.
   void paint(Ipv4Prefix prefix, unsigned cover, std::uint16_t entry) {
     const std::uint32_t last = prefix.last().value >> 8;
     for (std::uint32_t slash24 = prefix.address.value >> 8; slash24 <= last; ++slash24) {
@@ -268,7 +271,7 @@ class Dir24_8::Snapshot {
     }
   }
 
-  /// Brings a group's entries in line with its heap, over `cover`, the entry of the prefix of at most 24 bits beneath.
+  /// Writes the entries of a group from its heap. `cover` is the entry of the longest prefix of at most 24 bits.
   void fill_group(std::uint16_t group, std::uint16_t cover) {
     const std::uint16_t* const values = long_values(group);
     std::array<std::uint16_t, kGroupNodes> best;
@@ -282,13 +285,14 @@ class Dir24_8::Snapshot {
     }
   }
 
-  /// The entry of the longest prefix of at most 24 bits that covers a /24.
+  /// Returns the entry of the longest prefix of at most 24 bits that covers a /24.
   std::uint16_t cover_entry(std::uint32_t slash24) const {
     if (cover_[slash24] == 0) return kNoRoute;
     return released(short_values_[short_node(slash24 << 8, cover_[slash24] - 1U)]);
   }
 
-  /// Writes an element that readers may be reading. Release, so that who sees a group linked sees it filled.
+  /// Writes an element that readers may load at the same time. The store is a release store: a reader that sees the
+  /// link to a group also sees the entries of the group.
   void write(HugeArray<std::uint16_t>& array, TableChanges<std::uint16_t>& changes, std::size_t index,
              std::uint16_t value) {
     if (array[index] == value) return;
@@ -296,7 +300,7 @@ class Dir24_8::Snapshot {
     if (table_ != nullptr) changes.add(*table_, index);
   }
 
-  /// Groups before what links them, for a mirror that copies at once.
+  /// Announces groups before the entries that link them, for a mirror that copies immediately.
   void announce() {
     if (table_ == nullptr) return;
     tbl8_changes_.flush(*table_);
@@ -311,10 +315,11 @@ class Dir24_8::Snapshot {
   TableChanges<std::uint16_t> tbl24_changes_{kTbl24Region}, tbl8_changes_{kTbl8Region};
 
   HugeArray<std::uint16_t> short_values_{2 * std::size_t{kSlash24s}};  ///< heap of the prefixes of at most 24 bits
-  HugeArray<std::uint8_t> cover_{kSlash24s};  ///< of each /24: 1 + length of the longest of those over it, 0 for none
+  /// By /24: 1 + the length of the longest prefix of at most 24 bits that covers it, or 0.
+  HugeArray<std::uint8_t> cover_{kSlash24s};
   HugeArray<std::uint16_t> long_values_{kMaxGroups * kGroupNodes};  ///< each group's heap of longer prefixes
-  HugeArray<std::uint16_t> group_sizes_{kMaxGroups};                ///< prefixes in each group's heap
-  std::size_t groups_begun_ = 0;                                    ///< groups 0 to this were used at some time
+  HugeArray<std::uint16_t> group_sizes_{kMaxGroups};                ///< number of prefixes in each group's heap
+  std::size_t groups_begun_ = 0;                                    ///< number of groups that were ever used
   std::deque<RetiredGroup> retired_;                                ///< in the order of their tokens
   std::size_t size_ = 0;
 };
@@ -338,8 +343,8 @@ bool Dir24_8::remove(Ipv4Prefix prefix) {
 }
 
 void Dir24_8::load(std::span<const Entry> entries) {
-  // Shortest first, by a counting sort: nothing is then painted twice at one length, and a group is filled over its
-  // final cover.
+  // Inserts in the order of length, by a counting sort. No /24 is then painted twice at one length, and each group is
+  // filled over its final cover.
   std::array<std::size_t, 34> begin_of_length{};
   for (const auto& [prefix, next_hop] : entries) {
     require_valid(prefix);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * IPv4 longest-prefix match by DIR-24-8 (Gupta, Lin, McKeown: Routing Lookups in Hardware at Memory Access Speeds,
- * INFOCOM 1998), with 16-bit entries: one memory access an address, two where prefixes longer than 24 bits are about.
+ * INFOCOM 1998) with 16-bit entries. A lookup makes one memory access, or two in a /24 with prefixes longer than 24
+ * bits.
  *
- * tbl24 has an entry for each /24: a next hop, a second-level group, or no route. tbl8 has 256 entries a group, one for
- * each address of its /24: a next hop or no route. */
+ * tbl24 has an entry for each /24: a next hop, a second-level group, or no route. tbl8 has 256 entries per group, one
+ * for each address of its /24: a next hop or no route. */
 #ifndef PENUMBRA_SHADERS_DIR24_8_H
 #define PENUMBRA_SHADERS_DIR24_8_H
 
@@ -28,8 +29,8 @@ PENUMBRA_SHADER void dir24_8_lookup(struct dir24_8_view view, const uint32_t* ad
     const uint16_t* slot = &view.tbl24[address[i] >> 8];
     g_expensive(slot);
     uint16_t entry = penumbra_load(slot);
-    /* As signed numbers next hops are 0 and above, no route is -1, and groups are below: one comparison tells. What
-     * waits for the load is few instructions, so that a core keeps more lookups in flight. */
+    /* As signed numbers, next hops are at least 0, no route is -1, and groups are less than -1. One comparison
+     * therefore suffices. Few instructions depend on the load, so that a core has more lookups in flight. */
     if ((int16_t)entry < (int16_t)DIR24_8_NO_ROUTE) {
       slot = &view.tbl8[(uint32_t)(entry - DIR24_8_NEXT_HOPS) * DIR24_8_GROUP_ENTRIES + (address[i] & 0xFF)];
       g_expensive(slot);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lookups while an IPv4 table changes.
+// Lookups during changes of an IPv4 table.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,11 +19,11 @@
 
 namespace penumbra::dir24_8_oracle {
 
-/// Never shows readers an answer that was not right: `engine` runs the shader of `looked_up`, which follows `table`,
-/// whose grace periods are `states`.
+/// Expects that readers never see a wrong answer while `table` changes. `engine` runs the shader of `looked_up`, a
+/// table that follows `table`. `states` are the grace periods of `table`.
 inline void expect_right_answers_under_churn(const std::string& engine, Dir24_8& table, Table& looked_up,
                                              QuiescentStates& states) {
-  constexpr std::uint32_t kRegion = 0x0A000000;  // 10.0.0.0/12, where prefixes meet
+  constexpr std::uint32_t kRegion = 0x0A000000;  // 10.0.0.0/12, a small region so that prefixes overlap
   constexpr unsigned kRegionLength = 12;
   constexpr std::size_t kRounds = kSanitizerScale == 1 ? 10 : 3;
   constexpr std::size_t kChangesPerRound = 1'000'000 / kSanitizerScale / kRounds;
@@ -32,7 +32,7 @@ inline void expect_right_answers_under_churn(const std::string& engine, Dir24_8&
   const auto any_address = [&random] {
     return kRegion | static_cast<std::uint32_t>(random.next() >> (32 + kRegionLength));
   };
-  // Each length from 4 on. There are few short ones, as elsewhere.
+  // Each length from 4 to 32. Short prefixes are few, as in real tables.
   std::vector<Ipv4Prefix> pool;
   for (unsigned length = 4; length <= 32; ++length) {
     const std::size_t most = length < 24 ? 400 : length == 24 ? 3'000 : 1'500;

@@ -34,7 +34,7 @@ TEST(Dir24_8Mirror, EqualsTheOwnersMemoryAfterChangesAndLoads) {
   std::vector<Dir24_8::Entry> loaded;
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < kChanges; ++i) {
-      // Two /16s, so that prefixes meet; short ones seldom, for they are slow.
+      // The prefixes are in two /16s, so that they overlap. Short prefixes are rare because they are slow.
       const unsigned length = random() % 100 == 0 ? 8 + random() % 8 : 16 + random() % 17;
       const Ipv4Prefix each = prefix_of(0x0A000000U | random() % (1U << 17), length);
       if (random() % 3 == 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of the IPv4 table compare it with and share.
+// An oracle and helpers for the tests of the IPv4 table.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ inline Ipv4Prefix prefix_of(std::uint32_t address, unsigned length) {
   return Ipv4Prefix::around({address}, length);
 }
 
-/// Longest-prefix match as its definition has it: a map a length, longest first.
+/// Longest-prefix match by definition: one map per length, searched from the longest.
 class Oracle {
  public:
   bool insert(Ipv4Prefix prefix, std::uint16_t next_hop) {
@@ -52,7 +52,7 @@ class Oracle {
     }
     return std::nullopt;
   }
-  /// What a lookup must write.
+  /// Returns the right answer of a lookup.
   std::uint16_t lookup(Ipv4Address address) const {
     const auto best = match(address);
     return best ? best->next_hop : Dir24_8::kNoRoute;
@@ -63,7 +63,7 @@ class Oracle {
     for (const auto& map : maps_) size += map.size();
     return size;
   }
-  /// By address, shorter ones first.
+  /// Returns the entries in the order of address, then length.
   std::vector<Dir24_8::Entry> entries() const {
     std::vector<Dir24_8::Entry> entries;
     for (unsigned length = 0; length <= 32; ++length) {
@@ -77,8 +77,8 @@ class Oracle {
   }
 
  private:
-  /// The number of a prefix among those of its length: neighbours hash to neighbouring buckets, which is many times
-  /// faster than by address.
+  /// Returns the number of a prefix among all prefixes of its length. Neighbours hash to neighbouring buckets, which
+  /// makes the maps many times faster.
   static std::uint32_t key(Ipv4Prefix prefix) {
     return static_cast<std::uint32_t>(std::uint64_t{prefix.address.value} >> (32 - prefix.length));
   }
@@ -92,7 +92,7 @@ inline std::vector<Dir24_8::Entry> entries_of(const Dir24_8& table) {
   return entries;
 }
 
-/// The memory that readers see, copied.
+/// A copy of the memory that readers see.
 struct LookupMemory {
   explicit LookupMemory(Dir24_8& table) {
     const auto& view = *static_cast<const dir24_8_view*>(table.table().view());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The IPv4 table and its small copy with real content: what routers of the Internet held in 2008, 2015 and 2025.
+// The IPv4 table and its small copy with real content: tables of Internet routers of 2008, 2015 and 2025.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -60,7 +60,7 @@ class Dir24_8OnRealTables : public testing::TestWithParam<std::string> {
     return course;
   }
 
-  /// What is right, which the table's owner knows too.
+  /// Computes the right answers, and compares the content of the owner with the oracle.
   static void ask(const Dir24_8& table, const Oracle& oracle, Course& course, std::size_t stage) {
     ASSERT_EQ(entries_of(table), oracle.entries());
     std::vector<std::uint16_t> right;
@@ -72,7 +72,7 @@ class Dir24_8OnRealTables : public testing::TestWithParam<std::string> {
     course.right[stage] = std::move(right);
   }
 
-  /// First, last, a random one and both neighbours of every prefix; then any addresses.
+  /// Returns the first, last and a random address of every prefix and both neighbours, then random addresses.
   static std::vector<std::uint32_t> probes(const std::vector<Dir24_8::Entry>& entries) {
     std::mt19937 random(4);
     std::vector<std::uint32_t> addresses;

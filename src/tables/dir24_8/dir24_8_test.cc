@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The IPv4 table by small cases and at its limits.
+// Small cases and limits of the IPv4 table.
 #include "dir24_8.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ Ipv4Address address(const char* text) {
   return *parsed;
 }
 
-/// What `change` says when it throws a std::length_error.
+/// Returns the message of the std::length_error that `change` throws.
 std::string refusal(const std::function<void()>& change) {
   try {
     change();
@@ -90,7 +90,7 @@ TEST_P(Dir24_8Lookup, GivesTheLowestAndTheHighestNextHopOnBothLevels) {
   EXPECT_EQ(lookup("10.0.2.2"), Dir24_8::kNoRoute);
 }
 
-/// One prefix of every length over one address, put in and taken out in random orders.
+/// One prefix of every length over one address, inserted and removed in random orders.
 TEST_P(Dir24_8Lookup, PeelsNestedPrefixesInAnyOrder) {
   const std::uint32_t inmost = address("172.18.52.86").value;
   std::vector<std::uint32_t> probes{0, 0xFFFFFFFF, inmost};
@@ -159,7 +159,7 @@ TEST_P(Dir24_8Lookup, SeesWhatWasLoaded) {
 
 PENUMBRA_FOR_EACH_ENGINE(Dir24_8Lookup);
 
-/// Look-ups of one and of two accesses, and of nothing, by turns.
+/// Lookups with one access, two accesses and no route alternate.
 class Dir24_8LookupOfAnyCount : public Dir24_8Lookup {};
 
 TEST_P(Dir24_8LookupOfAnyCount, AnswersAllAndNoMore) {
@@ -260,7 +260,7 @@ TEST(Dir24_8, HoldsFourMillionPrefixesAndStaysAsItWasAtOneMore) {
   EXPECT_TRUE(table.insert(prefix("10.0.0.0/32"), 1)) << "there is room again";
 }
 
-/// A table with all groups in use: the last address of every other /24 from 0 on.
+/// Returns entries that use all groups: the last address of every second /24 from 0 on.
 std::vector<Dir24_8::Entry> all_groups() {
   std::vector<Dir24_8::Entry> entries;
   entries.reserve(Dir24_8::kMaxGroups + 1);

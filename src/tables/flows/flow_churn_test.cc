@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packets are counted while flows come and go in a table that is nearly full: each packet of a flow that was found is
-// in one of that flow's records, and in no other's.
+// Counts packets while flows are added to and removed from a nearly full table. Each packet of a found flow must be
+// counted in a record of this flow and in no record of another flow.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -33,7 +33,7 @@ struct Tally {
   bool operator==(const Tally&) const = default;
 };
 
-/// The flows: some are always there, some come and go, and some never come.
+/// The flows: some are always present, some are added and removed, and some are never added.
 struct World {
   World() : keys(kFlows + kStrangers) {
     Random random(9);
@@ -50,7 +50,7 @@ struct Reader {
   std::uint64_t wrong = 0;
 };
 
-/// Looks flows up and counts, until it is over.
+/// Looks up flows and counts packets until `over`.
 void read(conformance::ShaderQueue& lookup, FlowTable& table, const World& world, QuiescentStates& states,
           std::size_t index, Reader& reader, const std::atomic<bool>& over) {
   Random random(100 + index);
@@ -111,7 +111,8 @@ TEST_P(FlowChurn, LosesNoPacketAndMixesNoFlows) {
     if (const std::uint32_t record = table.find(world.keys[flow]); record != FlowTable::kNone) {
       table.remove(record);
     } else {
-      table.insert(world.keys[flow], 1);  // or it is full until records are given back
+      // The insertion may fail because the table is full until reclaim() frees records.
+      table.insert(world.keys[flow], 1);
     }
     table.commit();
     if (i % 16 == 0) table.reclaim(give);
@@ -140,7 +141,7 @@ TEST_P(FlowChurn, LosesNoPacketAndMixesNoFlows) {
   EXPECT_GT(come_and_gone, 0U);
 }
 
-/// From an empty table to one many times its first size, while readers ask.
+/// The table grows from empty to many times its first size during lookups.
 TEST_P(FlowChurn, HidesNothingWhileTheTableGrows) {
   const std::size_t size = 200'000 / kSanitizerScale;
   QuiescentStates states(kReaders);

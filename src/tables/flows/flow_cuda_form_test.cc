@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flow look-ups' form for CUDA, on the host's threads, against the one source.
+// The CUDA form of flow lookups, run on host threads and compared with the shader.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ TEST(FlowsForCuda, FindWhatTheOneSourceFinds) {
   }
 }
 
-/// The record that a digest leads to is compared.
+/// A lookup compares the key of the record, not only the digest.
 TEST(FlowsForCuda, TakeNoFlowForAnotherOfTheSameDigest) {
   NoReaders no_readers;
   FlowTable table(2, 5, no_readers);

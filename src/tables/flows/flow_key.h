@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the words of a flow's key mean (flows.shader.h).
+// The meaning of the words of a flow's key (flows.shader.h).
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace penumbra {
 
-/// Protocols' numbers (IANA).
+/// Protocol numbers (IANA).
 namespace ip_protocol {
 inline constexpr std::uint8_t kIcmp = 1, kTcp = 6, kUdp = 17, kDccp = 33, kIcmpv6 = 58, kSctp = 132, kUdpLite = 136;
 }
 
-/// A flow: what its packets have in common.
+/// A flow: the header fields that its packets have in common.
 struct Flow {
   bool is_ipv6 = false;
-  Ipv6Address source;                  ///< of IPv4 the lower 32 bits
-  Ipv6Address destination;             ///< likewise
-  std::uint16_t source_port = 0;       ///< 0 if the protocol has none, and in fragments
-  std::uint16_t destination_port = 0;  ///< likewise; of ICMP type * 256 + code
+  Ipv6Address source;                  ///< an IPv4 address is in the lower 32 bits
+  Ipv6Address destination;             ///< an IPv4 address is in the lower 32 bits
+  std::uint16_t source_port = 0;       ///< 0 in fragments and if the protocol has no ports
+  std::uint16_t destination_port = 0;  ///< 0 in fragments and if the protocol has no ports; type * 256 + code for ICMP
   std::uint8_t protocol = 0;
-  std::uint16_t vlan = 0;  ///< of the outermost tag; 0: without a tag, or with priority only
+  std::uint16_t vlan = 0;  ///< of the outermost tag; 0 without a tag or for a priority tag
 
   bool operator==(const Flow&) const = default;
 };

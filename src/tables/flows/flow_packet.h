@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which flow a frame belongs to, and what it adds to it; and what a filter has to know of it. Pure functions over
-// bytes.
+// Determines the flow of a frame, the counts that the frame adds, and the facts that a filter needs. All functions are
+// pure functions over bytes.
 //
-// - VLAN tags (IEEE 802.1Q, 802.1ad), up to two of them, are passed over; the outermost one's VLAN is the flow's.
+// - Up to two VLAN tags (IEEE 802.1Q, 802.1ad) are skipped; the VLAN of the outermost tag belongs to the flow.
 // - Bytes are those of the IP packet by its own length, header included (IPFIX: octetDeltaCount), not of the frame.
-// - ICMP's type and code stand where destination ports do, type * 256 + code, as NetFlow has had them since version 5.
-// - IPv6 extension headers are passed over, up to Ipv6Chain::kMostHeaders of them.
+// - The destination port of ICMP is type * 256 + code, as in NetFlow since version 5.
+// - Up to Ipv6Chain::kMostHeaders IPv6 extension headers are skipped.
 //
-// Accounting takes every packet that has an IP header: a fragment has no ports, nor has the first one, so that all
-// fragments of a datagram are of one flow, and what lies behind headers that cannot be read has none. A filter takes
-// no packet of which it cannot read all that its entries may name.
+// Accounting takes every packet with an IP header. No fragment has ports, not even the first, so all fragments of a
+// datagram belong to one flow. A packet with unreadable headers has no ports either. A filter accepts only packets
+// whose fields are all readable, because its entries may name any field.
 #pragma once
 
 #include <algorithm>
@@ -27,25 +27,25 @@ namespace penumbra {
 enum class FlowFrame : std::uint8_t {
   flow,
   not_ip,      ///< no IPv4 or IPv6 packet
-  malformed,   ///< one whose header is wrong or is not all there
-  unparsable,  ///< for filters only: one whose transport header cannot be read, or may be another one's in the end
+  malformed,   ///< its header is wrong or incomplete
+  unparsable,  ///< for filters only: the transport header is unreadable or may be overwritten by a later fragment
 };
 
-/// What a filter has to know of a packet beside its flow.
+/// The fields that a filter needs besides the flow.
 struct FilterPart {
   bool is_fragment = false;
-  bool is_later_fragment = false;      ///< not the first one: it has no ports
-  std::uint8_t extension_headers = 0;  ///< ipv6_extension::Bits of those before the transport header
+  bool is_later_fragment = false;      ///< not the first fragment, so it has no ports
+  std::uint8_t extension_headers = 0;  ///< ipv6_extension::Bits of the headers before the transport header
 };
 
 namespace detail {
 
-/// What the headers up to the transport's say.
+/// Fields of all headers before the transport header.
 struct IpLayers {
   Flow flow;  ///< without ports
   std::uint32_t bytes = 0;
   const std::uint8_t* transport = nullptr;
-  std::size_t readable = 0;  ///< bytes of the packet that lie there
+  std::size_t readable = 0;  ///< readable bytes of the packet from `transport` on
   std::uint16_t offset = 0;  ///< of a fragment, in bytes
   bool more_fragments = false;
   bool is_complete = false;  ///< `transport` points to a header of the flow's protocol, or into a later fragment
@@ -63,7 +63,7 @@ inline bool is_icmp(const Flow& flow) {
   return flow.protocol == (flow.is_ipv6 ? ip_protocol::kIcmpv6 : ip_protocol::kIcmp);
 }
 
-/// The least that a transport's header has; 0 if nothing is read of it.
+/// Returns the minimum size of a transport header in bytes, or 0 if the header is not read.
 inline std::size_t least_transport_bytes(const Flow& flow) {
   using namespace ip_protocol;
   switch (flow.protocol) {
@@ -80,7 +80,7 @@ inline std::size_t least_transport_bytes(const Flow& flow) {
   }
 }
 
-/// What the transport's header says, as far as it is there. Returns TCP's flags, or 0.
+/// Reads the ports of the transport header as far as it is readable. Returns the TCP flags, or 0.
 inline std::uint8_t read_transport(const IpLayers& layers, Flow& flow) {
   const std::uint8_t* const header = layers.transport;
   if (protocol_has_ports(flow.protocol)) {
@@ -99,7 +99,7 @@ inline void point_to_transport(IpLayers& layers, const std::uint8_t* packet, std
   layers.readable = at < there ? there - at : 0;
 }
 
-/// Of a packet's `bytes` bytes the first `readable` lie at `packet`.
+/// Reads an IPv4 header. The first `readable` of the packet's `bytes` bytes are at `packet`.
 inline FlowFrame read_ipv4(const std::uint8_t* packet, std::size_t readable, std::size_t bytes, IpLayers& layers) {
   constexpr std::uint16_t kMoreFragments = 0x2000, kOffset = 0x1FFF;
   if (readable < 20) return FlowFrame::malformed;
@@ -139,7 +139,7 @@ inline FlowFrame read_ipv6(const std::uint8_t* packet, std::size_t readable, std
 
 inline constexpr std::size_t kFrameHeader = 14;
 
-/// Where a frame's payload begins, and of which ethertype it is.
+/// Offset and ethertype of a frame's payload.
 struct FramePayload {
   std::size_t at = kFrameHeader;
   std::uint16_t ethertype = 0;
@@ -149,7 +149,7 @@ constexpr bool is_vlan_tag(std::uint16_t ethertype) {
   return ethertype == 0x8100 || ethertype == 0x88A8;
 }
 
-/// False if the frame ends within its header or tags.
+/// Returns false if the frame ends within its header or tags.
 inline bool read_tags(const std::uint8_t* frame, std::size_t readable, FramePayload& payload, Flow& flow) {
   constexpr std::size_t kTagBytes = 4, kMostTags = 2;
   if (readable < kFrameHeader) return false;
@@ -163,7 +163,7 @@ inline bool read_tags(const std::uint8_t* frame, std::size_t readable, FramePayl
   return true;
 }
 
-/// Of the frame's `bytes` bytes the first `readable` lie at `frame`; nothing past them is read.
+/// The first `readable` of the frame's `bytes` bytes are at `frame`. Reads nothing past them.
 inline FlowFrame read_layers(const std::uint8_t* frame, std::size_t readable, std::size_t bytes, unsigned most_headers,
                              FramePayload& payload, IpLayers& layers) {
   constexpr std::uint16_t kIpv4 = 0x0800, kIpv6 = 0x86DD;
@@ -176,8 +176,8 @@ inline FlowFrame read_layers(const std::uint8_t* frame, std::size_t readable, st
   return FlowFrame::not_ip;
 }
 
-/// Whether a frame that is not taken for IP may be taken for it by others: behind more tags, or behind a header of LLC
-/// and SNAP (RFC 1042) with a length where an ethertype stands.
+/// Returns true if another system may find an IP packet in a frame without an IP ethertype. The packet may follow
+/// further tags, or a header of LLC and SNAP (RFC 1042) with a length in place of the ethertype.
 inline bool may_be_ip(const std::uint8_t* frame, std::size_t readable, const FramePayload& payload) {
   constexpr std::uint16_t kLeastType = 0x0600;
   constexpr std::size_t kSnapBytes = 8;
@@ -190,8 +190,8 @@ inline bool may_be_ip(const std::uint8_t* frame, std::size_t readable, const Fra
 
 }  // namespace detail
 
-/// For accounting. Of the frame's `bytes` bytes the first `readable` lie at `frame`; nothing past them is read. `key`
-/// and `packet` (all but its time) are those of a FlowFrame::flow.
+/// Reads a frame for accounting. The first `readable` of the frame's `bytes` bytes are at `frame`, and nothing past
+/// them is read. Sets `key` and `packet` (except its time) if the result is FlowFrame::flow.
 inline FlowFrame read_frame(const std::uint8_t* frame, std::size_t readable, std::size_t bytes, flow_key& key,
                             FlowPacket& packet) {
   detail::FramePayload payload;
@@ -205,16 +205,17 @@ inline FlowFrame read_frame(const std::uint8_t* frame, std::size_t readable, std
   return what;
 }
 
-/// For filters: the same, but the first fragment has its ports, and FlowFrame::unparsable is
+/// Reads a frame for filters. Unlike read_frame(), it reads the ports of a first fragment, and returns
+/// FlowFrame::unparsable for
 ///
-/// - an IPv6 packet with more than `most_headers` extension headers or two fragment headers, or whose extension headers
-///   are not all there;
-/// - a whole packet or first fragment without all of its transport header (RFC 7112, section 5; RFC 1858, section 3);
-/// - a later fragment that begins within the transport header: it overwrites what the first one says (RFC 1858,
-///   section 4; RFC 3128);
-/// - a frame whose IP packet lies behind more than two tags, or behind LLC and SNAP.
+/// - an IPv6 packet with more than `most_headers` extension headers, two fragment headers, or incomplete extension
+///   headers;
+/// - a whole packet or first fragment without a complete transport header (RFC 7112, section 5; RFC 1858, section 3);
+/// - a later fragment that begins within the transport header and overwrites a part of it (RFC 1858, section 4; RFC
+///   3128);
+/// - a frame with an IP packet after more than two tags, or after LLC and SNAP.
 ///
-/// `part` is that of a FlowFrame::flow.
+/// Sets `key`, `packet_bytes` and `part` if the result is FlowFrame::flow.
 inline FlowFrame read_for_filter(const std::uint8_t* frame, std::size_t readable, std::size_t bytes,
                                  unsigned most_headers, flow_key& key, std::uint32_t& packet_bytes, FilterPart& part) {
   detail::FramePayload payload;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which flow a frame belongs to: frames made by hand, and real ones cut short anywhere.
+// The flow of a frame: hand-made frames, and real frames that are truncated at every length.
 #include "flow_packet.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ Bytes operator+(Bytes first, const Bytes& second) {
 const Bytes kMacs(12, 2);
 const Bytes kIpv4Type{0x08, 0x00}, kIpv6Type{0x86, 0xDD};
 
-/// 10.0.0.1 to 10.0.0.2, with `fragment` as flags and offset.
+/// Returns a packet from 10.0.0.1 to 10.0.0.2 with `fragment` as flags and offset.
 Bytes ipv4(std::uint8_t protocol, const Bytes& payload, std::uint16_t fragment = 0) {
   const std::size_t total = 20 + payload.size();
   return Bytes{0x45,
@@ -54,7 +54,7 @@ Bytes ipv4(std::uint8_t protocol, const Bytes& payload, std::uint16_t fragment =
          payload;
 }
 
-/// 2001:db8::1 to 2001:db8::2.
+/// Returns a packet from 2001:db8::1 to 2001:db8::2.
 Bytes ipv6(std::uint8_t next_header, const Bytes& payload) {
   Bytes header{
       0x60,        0, 0, 0, static_cast<std::uint8_t>(payload.size() >> 8), static_cast<std::uint8_t>(payload.size()),
@@ -69,7 +69,7 @@ const Bytes kTcp{0x04, 0xD2, 0, 80, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x12, 0, 0, 0,
 const Bytes kUdp{0x04, 0xD2, 0, 53, 0, 8, 0, 0};                                            // 1234 to 53
 const Bytes kEchoReply{0, 7, 0, 0, 0, 1, 0, 1};                                             // type 0, code 7
 
-/// UDP to port 53 behind so many extension headers.
+/// Returns a UDP packet to port 53 with this number of extension headers.
 Bytes with_destination_options(unsigned headers) {
   Bytes chain;
   for (unsigned header = 1; header <= headers; ++header) {
@@ -84,7 +84,7 @@ struct Seen {
   FlowPacket packet;
 };
 
-/// Reads a copy that ends where the frame does, so that AddressSanitizer sees a read past it.
+/// Reads a copy that ends where the frame ends, so that AddressSanitizer finds reads past the end.
 Seen read(const Bytes& frame) {
   const Bytes copy(frame.begin(), frame.end());
   flow_key key{};
@@ -133,7 +133,7 @@ TEST(FlowPacket, ReadsUdpOverIpv6) {
 TEST(FlowPacket, TakesTypeAndCodeOfIcmpForADestinationPort) {
   expect_ports(kMacs + kIpv4Type + ipv4(1, kEchoReply), 1, 0, 7);
   expect_ports(kMacs + kIpv6Type + ipv6(58, {128, 0, 0, 0}), 58, 0, 128 * 256);
-  expect_ports(kMacs + kIpv4Type + ipv4(58, kEchoReply), 58, 0, 0);  // the other family's
+  expect_ports(kMacs + kIpv4Type + ipv4(58, kEchoReply), 58, 0, 0);  // ICMPv6 in an IPv4 packet
 }
 
 TEST(FlowPacket, KnowsTheProtocolsThatHavePorts) {
@@ -146,8 +146,8 @@ TEST(FlowPacket, KnowsTheProtocolsThatHavePorts) {
 }
 
 TEST(FlowPacket, GivesNoFragmentPorts) {
-  expect_ports(kMacs + kIpv4Type + ipv4(6, kTcp, 0x2000), 6, 0, 0);  // the first one
-  expect_ports(kMacs + kIpv4Type + ipv4(6, kTcp, 0x0010), 6, 0, 0);  // the last one
+  expect_ports(kMacs + kIpv4Type + ipv4(6, kTcp, 0x2000), 6, 0, 0);  // the first fragment
+  expect_ports(kMacs + kIpv4Type + ipv4(6, kTcp, 0x0010), 6, 0, 0);  // the last fragment
   expect_ports(kMacs + kIpv4Type + ipv4(6, kTcp, 0x4000), 6, 1234, 80);
   EXPECT_EQ(read(kMacs + kIpv4Type + ipv4(6, kTcp, 0x2000)).packet.tcp_flags, 0);
   expect_ports(kMacs + kIpv6Type + ipv6(44, Bytes{17, 0, 0, 1, 0, 0, 0, 9} + kUdp), 17, 0, 0);
@@ -166,7 +166,7 @@ TEST(FlowPacket, PassesOverExtensionHeaders) {
   expect_ports(kMacs + kIpv6Type + ipv6(140, Bytes{6, 0} + options + kTcp), 6, 1234, 80);  // Shim6
 }
 
-/// What a filter makes of a frame of which all or the first `readable` bytes are there.
+/// Result of read_for_filter() for a whole frame or for its first `readable` bytes.
 struct Filtered {
   FlowFrame what = FlowFrame::malformed;
   Flow flow;
@@ -187,7 +187,7 @@ FlowFrame fate(const Bytes& frame, unsigned most_headers = Ipv6Chain::kMostHeade
   return filter(frame, frame.size(), most_headers).what;
 }
 
-/// The fragment header of IPv6, and what follows it.
+/// Returns an IPv6 fragment header and the bytes after it.
 Bytes fragment6(std::uint8_t next_header, std::uint16_t offset_and_more, const Bytes& rest) {
   return Bytes{next_header,
                0,
@@ -213,7 +213,7 @@ TEST(FilteredPacket, IsReadUpToItsPortsOrNotAtAll) {
   }
 }
 
-/// A first segment, a capture or a sender that stops anywhere: no frame passes without the ports that it has.
+/// A first segment, a capture or a sender may truncate a frame anywhere. No truncated frame passes without its ports.
 TEST(FilteredPacket, ThatIsCutAnywhereIsNotTakenForAnother) {
   const Bytes options(6);
   const std::vector<Bytes> frames{
@@ -231,7 +231,7 @@ TEST(FilteredPacket, ThatIsCutAnywhereIsNotTakenForAnother) {
 }
 
 TEST(FilteredPacket, OfAFirstFragmentHasItsTransportHeader) {
-  for (const std::uint16_t offset_and_more : {0x2000, 0}) {  // a whole packet as well
+  for (const std::uint16_t offset_and_more : {0x2000, 0}) {  // and a whole packet
     EXPECT_EQ(fate(kMacs + kIpv4Type + ipv4(6, Bytes(kTcp.begin(), kTcp.begin() + 16), offset_and_more)),
               FlowFrame::unparsable);
     EXPECT_EQ(fate(kMacs + kIpv4Type + ipv4(17, Bytes(kUdp.begin(), kUdp.begin() + 7), offset_and_more)),
@@ -239,7 +239,7 @@ TEST(FilteredPacket, OfAFirstFragmentHasItsTransportHeader) {
     EXPECT_EQ(fate(kMacs + kIpv4Type + ipv4(1, Bytes(7), offset_and_more)), FlowFrame::unparsable);
     EXPECT_EQ(fate(kMacs + kIpv4Type + ipv4(47, {}, offset_and_more)), FlowFrame::flow) << "nothing is read of it";
   }
-  // RFC 7112: the chain goes on in the second fragment.
+  // RFC 7112: the header chain continues in the second fragment.
   EXPECT_EQ(fate(kMacs + kIpv6Type + ipv6(44, fragment6(60, 1, {17, 0, 1, 4, 0, 0, 0, 0}))), FlowFrame::unparsable);
   EXPECT_EQ(fate(kMacs + kIpv6Type + ipv6(44, fragment6(60, 1, {}))), FlowFrame::unparsable);
   EXPECT_EQ(fate(kMacs + kIpv6Type + ipv6(44, fragment6(58, 1, {128, 0, 0}))), FlowFrame::unparsable);
@@ -303,20 +303,20 @@ TEST(FlowPacket, RefusesWhatIsNoPacket) {
   EXPECT_EQ(read(kMacs + Bytes{8}).what, FlowFrame::malformed);
   EXPECT_EQ(read(kMacs + Bytes{0x08, 0x06} + Bytes(28)).what, FlowFrame::not_ip);
   Bytes wrong = kMacs + kIpv4Type + ipv4(17, kUdp);
-  EXPECT_EQ(read(Bytes(wrong.begin(), wrong.end() - 1)).what, FlowFrame::malformed);  // shorter than it says
+  EXPECT_EQ(read(Bytes(wrong.begin(), wrong.end() - 1)).what, FlowFrame::malformed);  // shorter than its total length
   for (const std::uint8_t first : {0x65, 0x44}) {
     wrong[14] = first;
     EXPECT_EQ(read(wrong).what, FlowFrame::malformed);
   }
   wrong = kMacs + kIpv4Type + ipv4(17, {});
-  wrong[17] = 19;  // its length is less than its header's
+  wrong[17] = 19;  // its total length is less than its header length
   EXPECT_EQ(read(wrong).what, FlowFrame::malformed);
   wrong = kMacs + kIpv6Type + ipv6(17, kUdp);
   wrong[14] = 0x45;
   EXPECT_EQ(read(wrong).what, FlowFrame::malformed);
 }
 
-/// What lies behind the readable bytes, in another segment, counts for the length and is not read.
+/// Bytes in another segment count for the length and are not read.
 TEST(FlowPacket, ReadsNothingPastWhatIsReadable) {
   const Bytes frame = kMacs + kIpv4Type + ipv4(6, kTcp);
   flow_key key{};

@@ -17,8 +17,8 @@ static_assert(FlowTable::kNone == FLOWS_NO_RECORD);
 static_assert(sizeof(flow_record) == 64, "a lookup and the count that follows touch one cache line");
 static_assert(offsetof(flows_view, cuckoo) == 0, "so that the regions' offsets are right");
 
-/// Digests are as long as they can be if the table's first version is at most a sixteenth of its last one: the fewer
-/// flows have the same. See CuckooTable for why a longer digest takes more buckets.
+/// Returns the longest digests for which the first version of the table has at most a sixteenth of the buckets of the
+/// last. Longer digests collide less often. CuckooTable explains why a longer digest needs more buckets.
 CuckooTable::Shape shape_for(std::size_t most) {
   const auto value_bits = static_cast<unsigned>(std::bit_width(most));
   const unsigned last_bits = std::max(14U, static_cast<unsigned>(std::bit_width(most * 20 / 19 / CUCKOO_TABLE_SLOTS)));
@@ -50,7 +50,7 @@ FlowTable::FlowTable(std::size_t most, std::uint64_t seed, GracePeriods& grace_p
                 publish(table, cuckoo, std::move(regions));
               }) {}
 
-/// The view that was current before the last one is read by nobody: the table waits for that when it grows.
+/// Nobody reads the view before the current one any more: the cuckoo table waits for a grace period when it grows.
 void FlowTable::publish(Table& table, const cuckoo_table_view& cuckoo, std::vector<TableRegion> regions) {
   flows_view& next = view_ == views_.data() ? views_[1] : views_[0];
   next = {.cuckoo = cuckoo, .record = records_.data(), .secret = {}, .digest_mask = digest_mask_};
@@ -71,7 +71,7 @@ FlowTable::Insertion FlowTable::insert(const flow_key& key, std::uint32_t first)
   if (number == kNone) return {Inserted::full, kNone};
   flow_record& record = records_[number];
   record = {.key = key, .packets = 0, .bytes = 0, .first = first, .last = first};
-  constexpr std::size_t kRecords = 2;  // of the regions
+  constexpr std::size_t kRecords = 2;  // index of the region
   table().changed(kRecords, number * sizeof(flow_record), sizeof(flow_record));
   try {
     cuckoo_.insert(its_digest, number);
@@ -121,7 +121,7 @@ std::size_t FlowTable::memory_bytes() const {
   return cuckoo_.memory_bytes() + end_ * sizeof(flow_record) + end_ / 8;
 }
 
-/// The record that was freed last, whose line is nearest.
+/// Returns the number of the record that was freed last, which is most likely cached, or kNone if all are in use.
 std::uint32_t FlowTable::take_number() {
   std::uint32_t number = free_;
   if (number != kNone) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The owner of flow records, looked up by the shader `flows_lookup` (flows.shader.h).
+// The owner of flow records, which the shader `flows_lookup` (flows.shader.h) finds.
 //
-// A record that is taken out is found no more, but a reader that found it before may still be counting into it. So it
-// keeps its key and its counters until a grace period has elapsed; then reclaim() gives it for the last time, with its
-// last counters, and its number serves another flow.
+// Lookups do not find a removed record, but a reader that found it earlier may still count into it. The record
+// therefore keeps its key and counters until a grace period has elapsed. Then reclaim() passes the record with its
+// final counters to the caller, and its number is free for another flow.
 #pragma once
 
 #include <array>
@@ -27,29 +27,30 @@ inline bool operator==(const flow_key& a, const flow_key& b) {
 
 namespace penumbra {
 
-/// What a record holds at one moment.
+/// Counters of a record at one moment.
 struct FlowCounts {
   std::uint64_t packets = 0;
   std::uint64_t bytes = 0;
-  std::uint32_t first = 0;  ///< ms of a clock that wraps, and so is `last`
+  std::uint32_t first = 0;  ///< ms of a clock that wraps, like `last`
   std::uint32_t last = 0;
   std::uint8_t tcp_flags = 0;
 
   bool operator==(const FlowCounts&) const = default;
 };
 
-/// What a packet adds to its flow's record.
+/// Counts that a packet adds to the record of its flow.
 struct FlowPacket {
   std::uint32_t bytes = 0;
   std::uint32_t time = 0;  ///< ms of a clock that wraps
   std::uint8_t tcp_flags = 0;
 };
 
-/// Flags of TCP by which a flow says that it ends.
+/// TCP flags that end a flow.
 inline constexpr std::uint8_t kTcpFin = 0x01, kTcpRst = 0x04, kTcpEnd = kTcpFin | kTcpRst;
 
-/// Any thread: counts a packet in its flow's record. Packets of one flow nearly always come to one thread; so what
-/// need not be written is not. True of the first packet that has a FIN or RST, and of no other one.
+/// Counts a packet in the record of its flow. Any thread may call this function. Packets of one flow nearly always
+/// arrive on one thread, so fields that keep their value are not written. Returns true only for the first packet with
+/// FIN or RST.
 inline bool count(flow_record& record, const FlowPacket& packet) {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   std::atomic_ref(record.packets).fetch_add(1, kRelaxed);
@@ -61,12 +62,12 @@ inline bool count(flow_record& record, const FlowPacket& packet) {
     ends = (packet.tcp_flags & kTcpEnd) != 0 && (before & kTcpEnd) == 0;
   }
   const std::atomic_ref last(record.last);
-  // A packet that waited to be counted is older than those that did not.
+  // A packet that was counted late is older than the last packet.
   if (static_cast<std::int32_t>(packet.time - last.load(kRelaxed)) > 0) last.store(packet.time, kRelaxed);
   return ends;
 }
 
-/// Any thread.
+/// Returns the counters. Any thread may call this function.
 inline FlowCounts counts_of(flow_record& record) {
   const auto read = [](auto& number) { return std::atomic_ref(number).load(std::memory_order_relaxed); };
   return {.packets = read(record.packets),
@@ -76,7 +77,7 @@ inline FlowCounts counts_of(flow_record& record) {
           .tcp_flags = static_cast<std::uint8_t>(read(record.key.tuple) & FLOWS_FLAGS_MASK)};
 }
 
-/// Any thread.
+/// Returns the key without TCP flags. Any thread may call this function.
 inline flow_key key_of(flow_record& record) {
   flow_key key = {.source = {record.key.source[0], record.key.source[1]},
                   .destination = {record.key.destination[0], record.key.destination[1]},
@@ -85,8 +86,8 @@ inline flow_key key_of(flow_record& record) {
   return key;
 }
 
-/// Flows and their records, numbered from 1. One thread changes and asks it; lookups on any thread go through table()
-/// and an engine, and count() into the record that they found until they hold nothing any more.
+/// Flows and their records, numbered from 1. One thread calls all functions. Lookups on any thread go through table()
+/// and an engine. Readers call count() on the records that they found until their next quiescent state.
 class FlowTable {
  public:
   static constexpr std::size_t kMost = 100'000'000;
@@ -94,9 +95,9 @@ class FlowTable {
 
   enum class Inserted : std::uint8_t {
     fresh,      ///< the flow is new
-    known,      ///< it was there
-    full,       ///< there are as many records as there may be
-    no_place,   ///< too many flows meet in two buckets, or there is no memory to grow into
+    known,      ///< the flow was present
+    full,       ///< all records are in use
+    no_place,   ///< the two buckets are full of other flows, or memory to grow is missing
     collision,  ///< another flow has the same digest
   };
   struct Insertion {
@@ -104,42 +105,43 @@ class FlowTable {
     std::uint32_t record = kNone;
   };
 
-  /// An empty table, published, of up to `most` records (1 to kMost): 64 bytes each, which only those cost that were
-  /// once in use. With a seed that nobody knows, nobody can choose flows that meet. `grace_periods` outlives it.
-  /// Throws std::system_error if there is no room for it in the address space.
+  /// Makes and publishes an empty table of up to `most` records (1 to kMost). A record has 64 bytes, and only records
+  /// that were ever used need memory. A secret seed prevents attackers from choosing flows that collide.
+  /// `grace_periods` must outlive the table. Throws std::system_error if the address space is exhausted.
   FlowTable(std::size_t most, std::uint64_t seed, GracePeriods& grace_periods);
   FlowTable(const FlowTable&) = delete;
   FlowTable& operator=(const FlowTable&) = delete;
 
-  /// Looks for the flow, and adds it if it is not there, with nothing counted and `first` as the time of its first and
-  /// last packet. Takes effect as CuckooTable::insert() does.
+  /// Finds or adds the flow. A new flow has no counts, and `first` is the time of its first and last packet. Takes
+  /// effect like CuckooTable::insert().
   Insertion insert(const flow_key& key, std::uint32_t first);
-  /// The record of a flow; kNone if it is not there.
+  /// Returns the record of a flow, or kNone.
   std::uint32_t find(const flow_key& key) const;
-  /// Takes a flow out. Its record can be read until reclaim() gives it, with what is said here of why it was taken out.
+  /// Removes a flow. The flow's record is readable until reclaim() passes the record to the caller together with `why`.
   void remove(std::uint32_t record, std::uint8_t why = 0);
-  /// Gives what was taken out and is held by nobody any more; with `wait`, all that was taken out.
+  /// Calls `visit` for removed records that no reader holds any more, and frees them. If `wait`, waits until this is
+  /// true of all removed records.
   void reclaim(const std::function<void(flow_record& record, std::uint8_t why)>& visit, bool wait = false);
   void commit() { cuckoo_.commit(); }
-  /// Grows so that there is place for so many.
+  /// Grows until `flows` flows fit.
   void reserve(std::size_t flows) { cuckoo_.reserve(flows); }
 
-  /// Of a number that a lookup gave, or insert().
+  /// Returns a record by a number of insert() or of a lookup.
   flow_record& record(std::uint32_t number) { return records_[number]; }
-  /// Visits the flows whose records have numbers from `begin` up to before `end`. `visit` may remove what it is given.
+  /// Calls `visit` for each flow whose record number is in [begin, end). `visit` may remove its argument.
   template <class Visit>
   void for_each(std::uint32_t begin, std::uint32_t end, Visit visit);
-  /// Whether lookups find the flow of that record.
+  /// Returns true if lookups find the flow of the record.
   bool is_found(std::uint32_t number) const { return (found_[number / 64] & bit(number)) != 0; }
-  /// One past the highest number that was ever used.
+  /// Returns one past the highest number that was ever used.
   std::uint32_t end() const { return end_; }
 
-  std::size_t size() const { return cuckoo_.size(); }  ///< flows
-  std::size_t records() const { return in_use_; }      ///< with those that were taken out and not yet given
-  std::size_t most() const { return most_; }           ///< records
-  std::size_t memory_bytes() const;                    ///< of what was ever in use
+  std::size_t size() const { return cuckoo_.size(); }  ///< number of flows
+  std::size_t records() const { return in_use_; }      ///< records in use, including removed ones
+  std::size_t most() const { return most_; }           ///< maximum number of records
+  std::size_t memory_bytes() const;                    ///< memory that was ever used
 
-  /// What engines read.
+  /// Returns the table that engines read.
   Table& table() { return cuckoo_.table(); }
 
  private:
@@ -155,17 +157,17 @@ class FlowTable {
   std::uint64_t bit(std::uint32_t number) const { return std::uint64_t{1} << (number % 64); }
 
   const std::size_t most_;
-  HugeArray<flow_record> records_;  ///< by number; the free ones are a list, by `packets`
-  HugeArray<std::uint64_t> found_;  ///< a bit for each number: lookups find it
+  HugeArray<flow_record> records_;  ///< by number; free records form a list, linked by `packets`
+  HugeArray<std::uint64_t> found_;  ///< one bit per number, set if lookups find the record
   std::array<flows_view, 2> views_{};
-  const flows_view* view_ = nullptr;  ///< the current one of those two
+  const flows_view* view_ = nullptr;  ///< the current element of `views_`
   const std::array<std::uint64_t, FLOWS_SECRETS> secrets_;
   const std::uint64_t digest_mask_;
   std::uint32_t end_ = 1;
-  std::uint32_t free_ = kNone;  ///< the list's first
+  std::uint32_t free_ = kNone;  ///< first record of the free list
   std::size_t in_use_ = 0;
-  std::vector<Removed> removed_;  ///< lately
-  std::vector<Removed> waiting_;  ///< for the grace period `period_`
+  std::vector<Removed> removed_;  ///< removed since the last reclaim() started a grace period
+  std::vector<Removed> waiting_;  ///< removed records that wait for the grace period `period_`
   std::uint64_t period_ = 0;
   GracePeriods& grace_periods_;
   CuckooTable cuckoo_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flow records on every engine, against a map: random ones, those of real captures, and such as differ in one place.
+// Flow records on every engine, compared with a map: random flows, flows of real captures, and flows that differ in one
+// bit.
 #include "flow_table.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +46,7 @@ class FlowLookup : public testing::TestWithParam<std::string> {
     ASSERT_EQ(what, fresh ? Inserted::fresh : Inserted::known);
     ASSERT_EQ(place->second, record);
   }
-  /// Asks for all that are there and these.
+  /// Looks up all present flows and `probes`.
   void expect_equal(std::vector<flow_key> probes) {
     table_.commit();
     for (const auto& each : oracle_) probes.push_back(each.first);
@@ -67,7 +68,7 @@ TEST_P(FlowLookup, OfAnEmptyTableFindsNothing) {
   expect_equal({flow_key{}, any_flow(random), any_flow(random)});
 }
 
-/// Each bit of a flow counts, and the order of its addresses and ports.
+/// Each bit of a flow matters, and so does the order of its addresses and ports.
 TEST_P(FlowLookup, TellsFlowsThatDifferInOneBit) {
   const flow_key key = to_key({.is_ipv6 = true,
                                .source = {0x20010DB800000000, 1},
@@ -95,7 +96,7 @@ TEST_P(FlowLookup, TellsFlowsThatDifferInOneBit) {
   expect_equal({});
 }
 
-/// The flags of what was counted stand beside the key and are none of it; counters are what was counted.
+/// TCP flags are next to the key but do not belong to it. The counters equal the counts.
 TEST_P(FlowLookup, FindsARecordThatWasCountedInto) {
   Random random(2);
   const flow_key key = any_flow(random);
@@ -108,8 +109,8 @@ TEST_P(FlowLookup, FindsARecordThatWasCountedInto) {
   EXPECT_EQ(key_of(record), key);
 }
 
-/// A slot that is empty looks like one of the digest 0, but for its value. The secrets are Random's numbers: the first
-/// factor is 0, and so is that of the addresses, which are the second product, of 1 and the fifth secret.
+/// An empty slot looks like a slot of digest 0 without a value. The secrets are numbers of Random. The addresses make
+/// the first product 0 and the second the fifth secret, so that the digest is 0.
 TEST_P(FlowLookup, FindsTheDigestOfNothingBehindAnEmptySlot) {
   Random secrets(kSeed);
   std::array<std::uint64_t, FLOWS_SECRETS> secret{};
@@ -139,7 +140,7 @@ TEST_P(FlowLookup, FindsRandomFlowsAtEverySize) {
   }
 }
 
-/// As a scanner makes them: one address and port after the other.
+/// The flows of a scanner: consecutive addresses and ports.
 TEST_P(FlowLookup, FindsFlowsInARow) {
   std::vector<flow_key> nobody;
   for (std::uint32_t i = 0; i < 20'000 / kSanitizerScale; ++i) {
@@ -182,7 +183,7 @@ TEST(FlowTable, EqualsAMapThroughRandomChanges) {
   ManualGracePeriods grace_periods;
   FlowTable table(3000, kSeed, grace_periods);
   Oracle oracle;
-  std::set<std::uint32_t> removed;  // and not yet given back
+  std::set<std::uint32_t> removed;  // removed and not yet reclaimed
   std::vector<flow_key> pool(4000);
   Random random(6);
   for (flow_key& key : pool) key = any_flow(random);
@@ -237,7 +238,7 @@ TEST(FlowTable, GivesARecordWithItsLastCountersOnceNobodyHoldsIt) {
   };
   table.reclaim(give);
   EXPECT_TRUE(given.empty());
-  count(record, {.bytes = 10, .time = 2, .tcp_flags = 0});  // by who found it before
+  count(record, {.bytes = 10, .time = 2, .tcp_flags = 0});  // by a reader that found the record before the removal
   EXPECT_EQ(table.insert(key, 3).what, Inserted::full);
   grace_periods.end_all();
   table.reclaim(give);
@@ -247,7 +248,7 @@ TEST(FlowTable, GivesARecordWithItsLastCountersOnceNobodyHoldsIt) {
   EXPECT_EQ(counts_of(table.record(number)).packets, 0U);
 }
 
-/// The secrets are Random's numbers. A factor that a secret makes 0 hides the other one.
+/// The secrets are numbers of Random. A factor that a secret cancels to 0 hides the second factor of its product.
 TEST(FlowTable, TakesTwoFlowsOfOneDigestForTwo) {
   NoReaders no_readers;
   FlowTable table(10, kSeed, no_readers);

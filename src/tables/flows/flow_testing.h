@@ -11,7 +11,7 @@
 
 namespace penumbra {
 
-/// An order, for maps.
+/// An order of flow keys, for maps.
 struct FlowKeyLess {
   bool operator()(const flow_key& a, const flow_key& b) const {
     return std::tie(a.source[0], a.source[1], a.destination[0], a.destination[1], a.tuple) <
@@ -19,7 +19,7 @@ struct FlowKeyLess {
   }
 };
 
-/// Of either family, with any ports.
+/// Returns a random flow of either family with random ports.
 inline flow_key any_flow(Random& random) {
   Flow flow{.is_ipv6 = random.below(2) == 1,
             .source = {0, random.next()},

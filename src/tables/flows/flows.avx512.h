@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// flows_lookup() for cores with AVX-512: keys go through each step together, so that all buckets are asked for before
-// the first is read, and all records before the first of those. The slots of a bucket are compared at once, and so are
-// the words of a key; neither is a branch.
+// flows_lookup() for cores with AVX-512. A group of keys passes each step together. All buckets are prefetched before
+// the first is read, and so are all records. The slots of a bucket are compared at once, without branches, and so are
+// the words of a key.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 
 namespace penumbra::flows {
 
-/// Of what goes through the steps together.
+/// Number of keys that pass the steps together.
 constexpr std::uint32_t kGroup = 64;
 
-/// A line of eight words, each as penumbra_load_first() reads one: the core reads no line before one that is asked for
-/// earlier. ThreadSanitizer does not see what an intrinsic reads; it is shown eight loads.
+/// Loads a line of eight words, each like penumbra_load_first(): the core loads no line before a line that was
+/// requested earlier. ThreadSanitizer does not see the loads of an intrinsic, so it gets eight plain loads.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i line_first(const std::uint64_t* words) {
   if constexpr (!kThreadSanitizer) return _mm512_load_si512(words);
   alignas(64) std::uint64_t word[8];
@@ -32,19 +32,19 @@ inline std::uint64_t other_place(const cuckoo_table_view& cuckoo, std::uint64_t 
   return place ^ cuckoo_table_jump(digest >> cuckoo.bits, cuckoo.bits);
 }
 
-/// Asks for keys that are read in order, up to a group of them. The core does so by itself, but not far enough ahead
-/// where it reads much at random between them.
+/// Prefetches up to kGroup keys that are read in order. The hardware prefetcher does not look far enough ahead among
+/// many random accesses.
 inline void ask_for(const flow_key* key, std::uint32_t count) {
   constexpr std::size_t kLine = 64;
   const auto* const end = reinterpret_cast<const char*>(key + std::min(count, kGroup));
   const auto* const begin = reinterpret_cast<const char*>(key);
-  // From the beginning of a line on, or the last one would be missed.
+  // The loop starts at the beginning of a line, or it would miss the last line.
   for (const char* line = begin - reinterpret_cast<std::uintptr_t>(begin) % kLine; line < end; line += kLine) {
     prefetch_line(line);
   }
 }
 
-/// The digests of keys, whose first buckets are asked for.
+/// Computes the digests of keys and prefetches their first buckets.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void make_digests(const flows_view& view,
                                                                                const flow_key* key, std::uint32_t count,
                                                                                std::uint64_t* digest) {
@@ -56,13 +56,12 @@ inline void ask_for(const flow_key* key, std::uint32_t count) {
   }
 }
 
-/// What a line of the cuckoo table holds of a tag: the value of the slot that is `wanted` but for its value, or
-/// FLOWS_NO_RECORD. `most` is the highest value, in each word. An empty slot is none, although it looks like one of tag
-/// 0: nothing is left of it.
+/// Returns the value of the slot of a cuckoo line that equals `wanted` in all bits but the value, or FLOWS_NO_RECORD.
+/// `most` has the highest value in each word. An empty slot with tag 0 leaves the value 0, which is not a hit.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline std::uint32_t value_in(__m512i line, std::uint64_t wanted,
                                                                                     __m512i most) {
   const __m512i left = _mm512_xor_si512(line, all_lanes(wanted));
-  constexpr __mmask8 kSlots = 0xFE;  // behind the marks
+  constexpr __mmask8 kSlots = 0xFE;  // all words after the marks
   const __mmask8 found =
       _mm512_mask_cmplt_epu64_mask(kSlots, _mm512_add_epi64(left, all_lanes(~std::uint64_t{0})), most);
   const __m512i value = _mm512_maskz_compress_epi64(found, left);
@@ -72,10 +71,10 @@ inline std::uint64_t most_value(const cuckoo_table_view& cuckoo) {
   return (std::uint64_t{1} << cuckoo.value_bits) - 1;
 }
 
-/// What the digests' first buckets hold of them: numbers of records, which are asked for, or FLOWS_NO_RECORD. Returns
-/// how many of these may be in their second buckets, which are asked for: their places are in `others`. The words of a
-/// line are read in no order among them; but who finds neither a slot nor a mark, nor that somebody is elsewhere, is
-/// nowhere (cuckoo.shader.h).
+/// Searches the first buckets of the digests. Writes and prefetches the numbers of the records, or FLOWS_NO_RECORD.
+/// Returns the number of digests that may be in their second buckets, prefetches those buckets, and writes the indices
+/// of the digests to `others`. The words of a line are read in no particular order. A digest with neither slot nor mark
+/// nor a count of displaced digests is nowhere (cuckoo.shader.h).
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline std::uint32_t search_first(const flows_view& view,
                                                                                         const std::uint64_t* digest,
                                                                                         std::uint32_t count,
@@ -101,7 +100,7 @@ inline std::uint64_t most_value(const cuckoo_table_view& cuckoo) {
   return left;
 }
 
-/// Likewise the second buckets, which have the last word unless something was moved since `moves` was read.
+/// Searches the second buckets in the same way. A miss is final unless the owner moved a digest since `moves` was read.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void search_second(const flows_view& view,
                                                                                 const std::uint64_t* digest,
                                                                                 const std::uint32_t* others,
@@ -123,7 +122,7 @@ inline std::uint64_t most_value(const cuckoo_table_view& cuckoo) {
   }
 }
 
-/// Leaves the records that are of other flows.
+/// Replaces records of other flows by FLOWS_NO_RECORD.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void compare_keys(const flows_view& view,
                                                                                const flow_key* key, std::uint32_t count,
                                                                                std::uint32_t* record) {
@@ -137,7 +136,7 @@ inline std::uint64_t most_value(const cuckoo_table_view& cuckoo) {
   }
 }
 
-/// The shader's arguments and answers.
+/// Has the arguments and results of the shader.
 [[gnu::target("arch=x86-64-v4")]] inline void lookup_avx512(flows_view view, const flow_key* key, std::uint32_t* record,
                                                             std::uint32_t n) {
   std::uint64_t digest[kGroup];

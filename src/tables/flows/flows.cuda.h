@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flow look-ups (flows.shader.h) for a GPU, whose threads need no second loop to guess what comes next: in one loop a
-// key is read from the GPU's memory once and stays in registers until its record is compared.
+// Flow lookups (flows.shader.h) for a GPU. A GPU needs no second loop for branch prediction. In one loop, a key is read
+// from GPU memory once and stays in registers until its record is compared.
 #pragma once
 
 #include <cstdint>

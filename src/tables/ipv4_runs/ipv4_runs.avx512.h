@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ipv4_runs_lookup() for cores with AVX-512. Blocks of sixteen addresses take each step together, all in registers: so
-// no gather waits for what another has asked for, and nothing that was just written is read.
+// ipv4_runs_lookup() for cores with AVX-512. Blocks of sixteen addresses take each step together in registers. No
+// gather then waits for an earlier gather, and no load follows a store to the same address.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,19 @@
 namespace penumbra::ipv4_runs {
 
 constexpr std::uint32_t kLanes = dir24_8::kLanes;
-constexpr std::size_t kMostBlocks = 4;  ///< more do not fit into the registers
+constexpr std::size_t kMostBlocks = 4;  ///< more blocks do not fit into the registers
 
-/// The halves of nodes, by lane: where runs start, and where their values are.
+/// The halves of nodes by lane: the bits where runs start, and the index of the runs' values.
 struct Nodes {
   __m512i starts;
   __m512i first;
 };
 
-/// Nodes by their numbers, of the lanes that are asked for; the other lanes have 0.
+/// Returns the nodes of the `asked` lanes by their numbers. Lanes that are not asked have 0.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline Nodes gather_nodes(const std::uint64_t* nodes,
                                                                                 __m512i number, __mmask16 asked) {
   __m512i lower = _mm512_setzero_si512(), upper = lower;
-  if constexpr (kThreadSanitizer) {  // it does not see what an intrinsic reads: it is shown loads
+  if constexpr (kThreadSanitizer) {  // ThreadSanitizer does not see the loads of an intrinsic.
     alignas(64) std::uint32_t at[kLanes];
     alignas(64) std::uint64_t node[kLanes] = {};
     _mm512_store_si512(at, number);
@@ -43,7 +43,7 @@ struct Nodes {
   return {lower_halves(lower, upper), upper_halves(lower, upper)};
 }
 
-/// The answers of `kBlocks` times kLanes addresses.
+/// Writes the answers of `kBlocks` times kLanes addresses.
 template <std::size_t kBlocks>
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void lookup_blocks(const ipv4_runs_view& view,
                                                                                 const std::uint32_t* address,
@@ -77,7 +77,7 @@ template <std::size_t kBlocks>
   }
 }
 
-/// The shader's arguments and answers.
+/// Has the arguments and results of the shader.
 [[gnu::target("arch=x86-64-v4")]] inline void lookup_avx512(ipv4_runs_view view, const std::uint32_t* address,
                                                             std::uint16_t* next_hop, std::uint32_t n) {
   constexpr std::uint32_t kMost = kMostBlocks * kLanes, kTwoBlocks = 2 * kLanes;

@@ -20,16 +20,16 @@ namespace penumbra {
 namespace {
 
 constexpr unsigned kSlash24sOfANode = 1U << (IPV4_RUNS_NODE_SHIFT - 8);
-constexpr std::size_t kTbl24Region = 0, kTbl8Region = 1;  // of the table that is followed
-constexpr std::size_t kRootRegion = 0, kNodesRegion = 1, kValuesRegion = 2, kGroupsRegion = 3;  // of the copy
+constexpr std::size_t kTbl24Region = 0, kTbl8Region = 1;  // regions of the followed table
+constexpr std::size_t kRootRegion = 0, kNodesRegion = 1, kValuesRegion = 2, kGroupsRegion = 3;  // regions of the copy
 constexpr std::size_t kSlash24sOfASlot = std::size_t{kSlash24sOfANode} * IPV4_RUNS_NODES_OF_A_LINE;
-/// Each /16 has one at the most, and in one change each gives one back at the most.
+/// Each /16 has at most one line, and one change frees at most one line per /16.
 constexpr std::size_t kMostLines = std::size_t{2} * IPV4_RUNS_ROOT_ELEMENTS;
 static_assert(kMostLines % (std::size_t{1} << Blocks::kMostOrder) == 0);
 static_assert(kSlash24sOfANode == RunValues::kMostRuns &&
               std::size_t{IPV4_RUNS_ROOT_ELEMENTS} * IPV4_RUNS_NODES_OF_A_LINE == RunValues::kOwners);
 
-/// The runs of a node's /24s.
+/// The runs among the /24s of a node.
 struct Runs {
   explicit Runs(const std::uint16_t* entries) {
     for (unsigned k = 0; k < kSlash24sOfANode; ++k) {
@@ -47,7 +47,7 @@ struct Runs {
 std::uint32_t starts_of(std::uint64_t node) {
   return static_cast<std::uint32_t>(node);
 }
-/// Where the first run's value is.
+/// Returns the index of the value of a node's first run.
 std::uint32_t first_of(std::uint64_t node) {
   return static_cast<std::uint32_t>(node >> 32) + 1;
 }
@@ -55,7 +55,8 @@ std::uint64_t node_of(std::uint32_t starts, std::uint32_t first) {
   return std::uint64_t{first - 1} << 32 | starts;
 }
 
-/// Whether all /24s of a /16 have one entry; it is no group then, for a group is of one /24.
+/// Returns true if all /24s of a /16 have the same entry. The entry is then no group, because a group belongs to one
+/// /24.
 bool is_constant(const std::uint16_t* entries) {
   return std::memcmp(entries, entries + 1, (kSlash24sOfASlot - 1) * sizeof *entries) == 0;
 }
@@ -89,12 +90,12 @@ class Ipv4Runs::Version {
                           region(offsetof(ipv4_runs_view, tbl8), tbl8_, tbl8_bytes_)});
   }
 
-  /// Elements [begin, end) of tbl24 have been rewritten.
+  /// Updates the copy after elements [begin, end) of tbl24 were rewritten.
   void follow(std::size_t begin, std::size_t end) {
     for (std::size_t slot = begin / kSlash24sOfASlot; slot * kSlash24sOfASlot < end; ++slot) rewrite(slot, begin, end);
     values_.start_grace_period();
     retire_lines();
-    // Some of it has been told of before; a mirror shows its copy when all of it is committed.
+    // Some changes may have been announced earlier; a mirror shows its copy only after the commit.
     values_.flush();
     node_changes_.flush(*table_);
     root_changes_.flush(*table_);
@@ -105,7 +106,7 @@ class Ipv4Runs::Version {
   }
 
  private:
-  /// Brings a slot in line with the table, of which elements [begin, end) have been rewritten.
+  /// Updates a slot after elements [begin, end) of the table were rewritten.
   void rewrite(std::size_t slot, std::size_t begin, std::size_t end) {
     const std::size_t first = slot * kSlash24sOfASlot;
     const std::uint32_t before = root_[slot];
@@ -142,7 +143,8 @@ class Ipv4Runs::Version {
     retire_values(before);
   }
 
-  /// Release, so that who sees an element sees what it leads to. Likewise below.
+  /// Stores with release, so that a reader that sees an element also sees the memory that it refers to. put() does the
+  /// same.
   void exchange(std::size_t slot, std::uint32_t element) {
     if (root_[slot] == element) return;
     std::atomic_ref(root_[slot]).store(element, std::memory_order_release);
@@ -178,7 +180,7 @@ class Ipv4Runs::Version {
   HugeArray<std::uint64_t> nodes_{kMostLines * IPV4_RUNS_NODES_OF_A_LINE};
   Blocks lines_;
   std::size_t lines_in_use_ = 0;
-  std::vector<std::uint32_t> retiring_;  ///< lines that no element leads to since the change that is being followed
+  std::vector<std::uint32_t> retiring_;  ///< lines that the current change has unlinked
   RunValues values_;
   const ipv4_runs_view view_{root_.data(), nodes_.data(), values_.data(), tbl8_};
   TableChanges<std::uint32_t> root_changes_{kRootRegion};

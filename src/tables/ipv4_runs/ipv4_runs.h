@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small copy of an IPv4 table (dir24_8.h) for cores, looked up by the shader `ipv4_runs` (ipv4_runs.shader.h). It
-// follows the table as a mirror and stands in the same memory, so whoever reads it sees a change when it has been
-// announced.
+// A small copy of an IPv4 table (dir24_8.h) for CPU cores, which the shader `ipv4_runs` (ipv4_runs.shader.h) reads. The
+// copy follows the table as a mirror in host memory, so readers see a change as soon as it is announced.
 //
-// A change of where runs begin puts the node's values elsewhere first and then exchanges the node, one element that
-// decides the answers of its addresses; the old values' place is filled anew only after a grace period. Likewise a /16
-// that has one value no longer is given a line of nodes, and one that has one value again loses it, by its element of
-// the root. Values that change where they are decide the answers of whole addresses. So every lookup gives the answer
-// from before the change or from after it.
+// If a change moves the starts of runs, the values of the node are first written to a new place. Then one store
+// replaces the node, which decides the answers of its addresses. The old place is reused only after a grace period. In
+// the same way, one store to the root replaces the single value of a /16 by a line of nodes, or the reverse. A value
+// that changes in place decides the answers of whole addresses. Every lookup therefore returns the answer from before
+// or after the change.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +21,14 @@ namespace penumbra {
 
 class Ipv4Runs final : private TableMirror {
  public:
-  /// Follows the table of a Dir24_8. To be made and destroyed by the thread that changes that; both arguments outlive
-  /// it, as they do the table's readers.
+  /// Follows the table of a Dir24_8. The thread that changes the table makes and destroys the copy. Both arguments must
+  /// outlive the copy.
   Ipv4Runs(Table& dir24_8, GracePeriods& grace_periods);
   ~Ipv4Runs() override;
 
-  /// What engines read.
+  /// Returns the table that engines read.
   Table& table() { return table_; }
-  std::size_t memory_bytes() const;  ///< of the root, and of lines and values in use; the table's groups not counted
+  std::size_t memory_bytes() const;  ///< bytes of the root and of lines and values in use, without the table's groups
 
  private:
   class Version;

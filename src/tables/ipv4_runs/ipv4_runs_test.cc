@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The small copy of an IPv4 table, on every engine, against the table's oracle.
+// The small copy of an IPv4 table on every engine, compared with the table's oracle.
 #include "ipv4_runs.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST_P(Ipv4RunsLookup, OfAnEmptyTableFindsNothing) {
 }
 
 TEST_P(Ipv4RunsLookup, FindsBothEndsOfARunAndItsNeighbours) {
-  const std::uint32_t network = 0x0A000000;  // a node's first /24
+  const std::uint32_t network = 0x0A000000;  // the first /24 of a node
   std::vector<std::uint32_t> addresses;
   for (std::uint32_t slash24 = 0; slash24 < 96; ++slash24) {
     addresses.push_back(network - 0x2000 + (slash24 << 8));
@@ -68,7 +68,7 @@ TEST_P(Ipv4RunsLookup, FindsBothEndsOfARunAndItsNeighbours) {
   }
 }
 
-/// A run a /24, in one node and then in all of some: every size of block.
+/// Each /24 is a run, first in one node and then in all nodes of some /16s. All sizes of blocks occur.
 TEST_P(Ipv4RunsLookup, FindsAsManyRunsAsThereCanBe) {
   std::vector<std::uint32_t> addresses;
   for (std::uint32_t slash24 = 0; slash24 < 40 * 32; ++slash24) {
@@ -84,7 +84,7 @@ TEST_P(Ipv4RunsLookup, FollowsRandomChangesAndLoads) {
   std::mt19937 random(7);
   const auto any_prefix = [&random] {
     const unsigned length = random() % 64 == 0 ? random() % 8 : 8 + random() % 25;
-    return prefix_of(0x0A000000 | random() >> 10, length);  // many meet
+    return prefix_of(0x0A000000 | random() >> 10, length);  // many prefixes overlap
   };
   std::vector<Dir24_8::Entry> entries;
   for (int round = 0; round < (kSanitizerScale == 1 ? 12 : 4); ++round) {
@@ -131,7 +131,7 @@ TEST(Ipv4Runs, TakesTwoCacheLinesForThirtyTwoDifferentSlash24s) {
   EXPECT_LE(runs.memory_bytes(), empty + nodes + values) << "a line of each size on the way, of the largest two";
 }
 
-/// More often than there are lines: a /16 that has one value again gives its line back.
+/// The test repeats the change more often than there are lines. A /16 that has one value again frees its line.
 TEST(Ipv4Runs, KeepsALineOnlyForASlash16OfSeveralValues) {
   NoReaders no_readers;
   Dir24_8 table(no_readers);
@@ -149,7 +149,7 @@ TEST(Ipv4Runs, KeepsALineOnlyForASlash16OfSeveralValues) {
   }
 }
 
-/// Single /24s in /16s that have one value otherwise come and go, some thousand times as often as there are such.
+/// Inserts and removes single /24s in /16s with otherwise one value, a thousand times as often as there are such /24s.
 TEST(Ipv4Runs, TellsMirrorsOfLinesThatComeAndGo) {
   NoReaders no_readers;
   Dir24_8 table(no_readers);
@@ -187,7 +187,7 @@ TEST(Ipv4Runs, TellsMirrorsOfLinesThatComeAndGo) {
   runs.table().detach(mirror);
 }
 
-/// What a reader has found of the root before a change it may follow until the grace period has elapsed.
+/// A reader that loaded an element of the root before a change may follow it until the grace period has elapsed.
 TEST(Ipv4Runs, LeavesALineAsItIsUntilNoReaderIsThere) {
   ManualGracePeriods grace_periods;
   Dir24_8 table(grace_periods);
@@ -204,7 +204,7 @@ TEST(Ipv4Runs, LeavesALineAsItIsUntilNoReaderIsThere) {
   ASSERT_EQ(value(), 2);
   table.remove(part);
   EXPECT_EQ(view.root[0x0A00], 1U);
-  // Others come meanwhile, more than were made at once.
+  // Inserts more lines than are allocated at once.
   for (std::uint32_t slash16 = 1; slash16 < 40'000; ++slash16) {
     table.insert(prefix_of(slash16 << 16 | 0xFF00, 24), 3);
     ASSERT_TRUE(std::ranges::equal(nodes, std::span(line, nodes.size()))) << slash16;

@@ -58,7 +58,7 @@ std::uint32_t RunValues::take(unsigned size) {
   return first;
 }
 
-/// Takes back the blocks that no reader is in any more; with `wait` all that are retired.
+/// Frees retired blocks that no reader can access any more. If `wait`, waits until all retired blocks are free.
 void RunValues::reclaim(bool wait) {
   while (!retired_.empty() && grace_periods_.elapsed(retired_.front().token, wait)) {
     free_[retired_.front().size].push_back(retired_.front().first);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lookups while an IPv6 table changes.
+// Lookups during changes of an IPv6 table.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -23,10 +23,10 @@ constexpr std::size_t kRounds = kSanitizerScale == 1 ? 10 : 3;
 constexpr std::size_t kChangesPerRound = 60'000 / kSanitizerScale / kRounds;
 constexpr std::size_t kPrefixes = 6'000;
 
-/// Half of them meet in deep nests, the others are as in tables of the Internet.
+/// Half of the prefixes are deeply nested, and the other half resembles Internet tables.
 std::vector<Ipv6Prefix> any_prefixes(Random& random) {
   std::vector<Ipv6Prefix> prefixes = ipv6_oracle::nested_prefixes(kPrefixes / 2, random);
-  // What covers a large part of a table's root takes milliseconds to change.
+  // Changing a prefix that covers a large part of a table's root takes milliseconds.
   std::erase_if(prefixes, [](Ipv6Prefix prefix) { return prefix.length < 12; });
   prefixes.push_back({});
   for (std::size_t i = 0; i < kPrefixes / 2; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An IPv6 table by small cases, on random tables and at its limits. Compiled into each table's test program.
+// Small cases, random tables and limits of an IPv6 table. Compiled into each table's test program.
 #include "tables/ipv6/ipv6_lookup.h"
 
 #include <gmock/gmock.h>
@@ -90,7 +90,7 @@ TEST_P(Ipv6Lookups, HasItsLowestAndHighestNextHopAtEveryLength) {
   }
 }
 
-/// One prefix of every length over one address, put in and taken out in random orders.
+/// One prefix of every length over one address, inserted and removed in random orders.
 TEST_P(Ipv6Lookups, PeelsNestedPrefixesInAnyOrder) {
   const Ipv6Address inmost = address("2a0c:5678:9abc:def0:1234:5678:9abc:def0");
   std::vector<Ipv6Address> probes{{0, 0}, {~std::uint64_t{0}, ~std::uint64_t{0}}, inmost};
@@ -122,7 +122,7 @@ TEST_P(Ipv6Lookups, PeelsNestedPrefixesInAnyOrder) {
   }
 }
 
-/// Random tables, loaded, changed one by one, and emptied.
+/// Random tables are loaded, changed one prefix at a time, and emptied.
 TEST_P(Ipv6Lookups, EqualsTheOracleOnRandomTables) {
   for (std::uint64_t seed = 0; seed < (kSanitizerScale == 1 ? 12 : 2); ++seed) {
     Random random(seed);
@@ -172,7 +172,7 @@ TEST_P(Ipv6Lookups, SeesWhatWasLoaded) {
 PENUMBRA_FOR_EACH_ENGINE(Ipv6Lookups);
 PENUMBRA_WITHOUT_AVX512(Ipv6Lookups);
 
-/// Look-ups of few and of many accesses, and of nothing, by turns.
+/// Lookups with few accesses, many accesses and no route alternate.
 class Ipv6LookupsOfAnyCount : public Ipv6Lookups {};
 
 TEST_P(Ipv6LookupsOfAnyCount, AnswerAllAndNoMore) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of all IPv6 tables compare them with and share.
+// An oracle and helpers for the tests of all IPv6 tables.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace penumbra::ipv6_oracle {
 
-/// An empty table of the kind that the test program is for, which defines this.
+/// Returns an empty table of the structure under test. Each test program defines it.
 std::unique_ptr<Ipv6Lookup> make_table(GracePeriods& grace_periods);
 
 inline Ipv6Prefix prefix(const char* text) {
@@ -33,7 +33,7 @@ inline Ipv6Address address(const char* text) {
   return *parsed;
 }
 
-/// Longest-prefix match as its definition has it: a map a length, longest first.
+/// Longest-prefix match by definition: one map per length, searched from the longest.
 class Oracle {
  public:
   bool insert(Ipv6Prefix prefix, std::uint16_t next_hop) {
@@ -55,7 +55,7 @@ class Oracle {
     }
     return std::nullopt;
   }
-  /// What a lookup must write.
+  /// Returns the right answer of a lookup.
   std::uint16_t lookup(Ipv6Address address) const {
     const auto best = match(address);
     return best ? best->next_hop : Ipv6Lookup::kNoRoute;
@@ -98,7 +98,7 @@ inline Ipv6Address after(Ipv6Address address) {
   return {address.high + (address.low == ~std::uint64_t{0} ? 1 : 0), address.low + 1};
 }
 
-/// First, last, a random one and both neighbours of a prefix.
+/// Adds the first, the last and a random address of a prefix, and both neighbours.
 inline void add_probes(Ipv6Prefix prefix, Random& random, std::vector<Ipv6Address>& to) {
   const Ipv6Address first = prefix.address, last = prefix.last();
   const Ipv6Address any{(random.next() & ~prefix.mask().high) | first.high,
@@ -106,7 +106,7 @@ inline void add_probes(Ipv6Prefix prefix, Random& random, std::vector<Ipv6Addres
   to.insert(to.end(), {first, last, any, before(first), after(last)});
 }
 
-/// Prefixes of all lengths that meet: each is a random one or begins as one of those before it.
+/// Returns overlapping prefixes of all lengths. Each is random or shares leading bits with an earlier one.
 inline std::vector<Ipv6Prefix> nested_prefixes(std::size_t count, Random& random) {
   std::vector<Ipv6Prefix> prefixes;
   while (prefixes.size() < count) {

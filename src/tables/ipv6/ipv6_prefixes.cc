@@ -7,7 +7,7 @@
 namespace penumbra {
 namespace {
 
-/// How many leading bits two different addresses share.
+/// Returns the number of leading bits that two different addresses share.
 unsigned common_bits(Ipv6Address a, Ipv6Address b) {
   const std::uint64_t high = a.high ^ b.high;
   return static_cast<unsigned>(high != 0 ? std::countl_zero(high) : 64 + std::countl_zero(a.low ^ b.low));
@@ -26,7 +26,7 @@ std::optional<Ipv6Entry> Ipv6Prefixes::match(Ipv6Address address, unsigned longe
     if (found == map_.begin()) return std::nullopt;
     --found;
     if (found->first.contains(address)) return Ipv6Entry{found->first, found->second};
-    // What covers the address stands before this one, and so covers this one too: it ends where the two part.
+    // A prefix that covers the address precedes and covers `found`, so its length is at most the number of common bits.
     longest = common_bits(found->first.address, address);
   }
 }

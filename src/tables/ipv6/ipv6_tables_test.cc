@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An IPv6 table with real content: what routers of the Internet held in 2015, 2021 and 2025. Compiled into each table's
-// test program.
+// An IPv6 table with real content: tables of Internet routers of 2015, 2021 and 2025. Compiled into each table's test
+// program.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -57,11 +57,11 @@ class Ipv6OnRealTables : public testing::TestWithParam<std::string> {
     return course;
   }
 
-  /// What is right, which the table's owner knows too.
+  /// Computes the right answers, and compares the owner's match() with the oracle.
   static void ask(const Ipv6Lookup& table, const Oracle& oracle, Course& course, std::size_t stage) {
     std::vector<std::uint16_t> right;
     for (std::size_t i = 0; i < course.probes.size(); ++i) {
-      if (stage == 1 && i % 7 != 0) {  // slow, and the content is the one before
+      if (stage == 1 && i % 7 != 0) {  // the oracle is slow, and stage 0 has the same content
         right.push_back(course.right[0][i]);
         continue;
       }

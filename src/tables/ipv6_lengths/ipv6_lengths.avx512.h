@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ipv6_lengths_lookup() for cores with AVX-512: addresses probe together, so that all slots of a step are asked for
-// before the first is read, and what a probe finds is no branch (but where slots are more than can be counted). Eight
-// at a time have their next places found and their slots gathered; those that are done leave, and those that met
-// another's slot ask for the next one in the step behind.
+// ipv6_lengths_lookup() for cores with AVX-512. Addresses probe together: all slots of a step are prefetched before the
+// first is read. The result of a probe causes no branch, except if the number of foreign slots overflows its counter.
+// Eight addresses at a time compute their next places and gather their slots. Finished addresses leave, and addresses
+// that met a foreign slot try the next slot in the next step.
 #pragma once
 
 #include <algorithm>
@@ -19,21 +19,23 @@
 
 namespace penumbra::ipv6_lengths {
 
-/// Of what goes through the steps together; a multiple of kLanes. The longer, the fewer steps are taken by few.
+/// Number of addresses that pass the steps together; a multiple of kLanes. With a longer group, fewer steps have few
+/// addresses.
 constexpr std::size_t kGroup = 256, kLanes = 8;
 
-/// Words of each address, and room behind them for a store of kLanes.
+/// One word per address, with space at the end for a store of kLanes.
 using Words = std::uint64_t[kGroup + kLanes];
 
-/// Addresses on their way, in any order: those that have a probe left.
+/// The unfinished addresses, in any order: those with at least one probe left.
 struct Group {
   alignas(64) Words high;
-  /// The best state so far, whose probes has only what is still to be tried. In place of its code it has the address'
-  /// number in the group, and in place of the owner's remark how many slots of others the probe at hand has met.
+  /// ^The best state so far. The probe sequence has only the untried probes. The code field holds the address' index in
+  /// the group, and the owner's field counts the foreign slots that the current probe has met.
   alignas(64) Words best;
-  alignas(64) Words steps;                       ///< as in the shader
-  alignas(64) Words place, length, key, sought;  ///< of the probe at hand; the place in words, `sought` in a state
-  alignas(64) Words answer;                      ///< as `best`, of those that are done
+  alignas(64) Words steps;  ///< as in the shader
+  /// The current probe: `place` is in words, and `sought` has the form of a state.
+  alignas(64) Words place, length, key, sought;
+  alignas(64) Words answer;  ///< like `best`, of finished addresses
   std::size_t answers = 0;
 };
 static_assert(kGroup - 1 <= IPV6_LENGTHS_CODE >> IPV6_LENGTHS_CODE_SHIFT);
@@ -43,19 +45,19 @@ constexpr std::uint64_t kFirstStep = std::uint64_t{1} << IPV6_LENGTHS_PROBES_SHI
 constexpr unsigned kMetShift = 24;
 constexpr std::uint64_t kMet = std::uint64_t{0xFF} << kMetShift;
 
-/// The lanes of what is left from `at` on.
+/// Returns the mask of the remaining lanes from `at` on.
 [[gnu::always_inline]] inline __mmask8 lanes_of(std::size_t at, std::size_t count) {
   return static_cast<__mmask8>((1U << std::min(count - at, kLanes)) - 1);
 }
 
-/// Lanes one behind the other from `to` on; what stands behind them is overwritten.
+/// Stores the selected lanes contiguously at `to`. Overwrites the rest of kLanes words.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void append(std::uint64_t* to, __mmask8 lanes,
                                                                          __m512i words) {
   _mm512_storeu_si512(to, _mm512_maskz_compress_epi64(lanes, words));
 }
 
-/// Puts kLanes addresses with their best states where they belong: those whose probes has something left behind the
-/// first `left`, the others among the answers. Returns how many are left then.
+/// Sorts kLanes addresses by their best states. Addresses with an untried probe are stored after the first `left`, and
+/// the others are stored as answers. Returns the new number of unfinished addresses.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline std::size_t divide(Group& group, std::size_t left,
                                                                                 __mmask8 lanes, __m512i high,
                                                                                 __m512i best, __m512i steps) {
@@ -69,15 +71,15 @@ constexpr std::uint64_t kMet = std::uint64_t{0xFF} << kMetShift;
   return left + static_cast<std::size_t>(std::popcount(go_on));
 }
 
-/// A state with an address' number, where it stands in `number`, and no slots of others met.
+/// Returns a state with the code field of `number` and a count of 0 foreign slots.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i with_number(__m512i state, __m512i number) {
-  constexpr int kOneOrOther = 0xE4;  // the first where the third has a bit, otherwise the second
+  constexpr int kOneOrOther = 0xE4;  // selects the first operand where the third has a set bit, otherwise the second
   return _mm512_ternarylogic_epi64(_mm512_and_si512(number, all_lanes(IPV6_LENGTHS_CODE)), state,
                                    all_lanes(IPV6_LENGTHS_CODE | kMet), kOneOrOther);
 }
 
-/// Begins with the addresses from `first` on in the group, kLanes or as many as there are; returns how many have a
-/// probe left, with the `left` before.
+/// Starts the lookups of up to kLanes addresses from index `first` on. Returns the number of unfinished addresses,
+/// including the `left` before.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline std::size_t begin(const ipv6_lengths_view& view,
                                                                                const ipv6_address* address,
                                                                                std::size_t first, std::size_t count,
@@ -94,7 +96,7 @@ constexpr std::uint64_t kMet = std::uint64_t{0xFF} << kMetShift;
                 all_lanes(view.steps[IPV6_LENGTHS_BASE_BITS]));
 }
 
-/// The keys of the next probes of kLanes addresses and their places, which are asked for.
+/// Computes the keys and places of the next probes of kLanes addresses, and prefetches the places.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void find_places(const ipv6_lengths_view& view,
                                                                               const ipv6_address* address,
                                                                               std::size_t at, std::size_t count,
@@ -103,11 +105,12 @@ constexpr std::uint64_t kMet = std::uint64_t{0xFF} << kMetShift;
   const __m512i best = _mm512_load_si512(group.best + at);
   const __m512i probes = _mm512_and_si512(best, all_lanes(kProbes));
   const __m512i lowest = _mm512_and_si512(probes, _mm512_sub_epi64(_mm512_setzero_si512(), probes));
-  // A probes's first bit has 31 zeros before it, its last 24: turned by so many bytes, the length is the last one.
+  // The first bit of a probe sequence has 31 leading zeros, and the last has 24. A rotation by as many bytes moves the
+  // length to the uppermost byte.
   static_assert(IPV6_LENGTHS_PROBES_SHIFT == 32);
   const __m512i turn = _mm512_slli_epi64(_mm512_lzcnt_epi64(lowest), 3);
   const __m512i length = _mm512_srli_epi64(_mm512_rolv_epi64(_mm512_load_si512(group.steps + at), turn), 56);
-  // A shift by 64 and more gives 0.
+  // A shift by 64 or more bits gives 0.
   __m512i key = _mm512_andnot_si512(_mm512_srlv_epi64(ones, length), _mm512_load_si512(group.high + at));
   __m512i code = length;
   __m512i number = _mm512_setzero_si512();
@@ -143,8 +146,8 @@ constexpr std::uint64_t kMet = std::uint64_t{0xFF} << kMetShift;
   for (std::size_t i = at; i < std::min(count, at + kLanes); ++i) prefetch_line(&view.slots->key + group.place[i]);
 }
 
-/// The best states of kLanes addresses with some of them done, looked up one by one: those of probes that have met as
-/// many slots of others as can be counted.
+/// Looks up some of kLanes addresses one by one and returns the best states. Handles probes that have met as many
+/// foreign slots as the counter can hold.
 [[gnu::noinline, gnu::target("arch=x86-64-v4")]] inline __m512i finish(const ipv6_lengths_view& view,
                                                                        const ipv6_address* address, __mmask8 some,
                                                                        __m512i best) {
@@ -160,8 +163,8 @@ constexpr std::uint64_t kMet = std::uint64_t{0xFF} << kMetShift;
   return _mm512_load_si512(states);
 }
 
-/// Takes what kLanes addresses, or as many as there are, have found; returns how many have a probe left, with the
-/// `left` before.
+/// Evaluates the slots of up to kLanes addresses. Returns the number of unfinished addresses, including the `left`
+/// before.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline std::size_t take(const ipv6_lengths_view& view,
                                                                               const ipv6_address* address,
                                                                               std::size_t at, std::size_t count,
@@ -169,7 +172,7 @@ constexpr std::uint64_t kMet = std::uint64_t{0xFF} << kMetShift;
   const __mmask8 lanes = lanes_of(at, count);
   const __m512i place = _mm512_load_si512(group.place + at);
   const __m512i state = gather(&view.slots->state, place, lanes);
-  // Whose state is seen, its key is.
+  // The key is read after the state: a reader that sees the state sees the key.
   std::atomic_signal_fence(std::memory_order_acquire);
   const __m512i its_key = gather(&view.slots->key, place, lanes);
   const __m512i best = _mm512_load_si512(group.best + at);
@@ -195,7 +198,7 @@ constexpr std::uint64_t kMet = std::uint64_t{0xFF} << kMetShift;
   return divide(group, left, lanes, _mm512_load_si512(group.high + at), next, steps);
 }
 
-/// The shader's arguments and answers.
+/// Has the arguments and results of the shader.
 [[gnu::target("arch=x86-64-v4")]] inline void lookup_avx512(ipv6_lengths_view view, const ipv6_address* address,
                                                             std::uint16_t* next_hop, std::uint32_t n) {
   Group group;

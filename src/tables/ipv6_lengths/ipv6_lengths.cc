@@ -27,7 +27,7 @@ constexpr std::size_t kBaseRegion = 0, kSlotRegion = 1;
 constexpr std::uint32_t kMostNumbers = std::uint32_t{1} << (64 - IPV6_LENGTHS_NUMBER_SHIFT);
 constexpr unsigned kLeastIndexBits = 10;
 
-/// The owner's remark in a state is how long the answer's prefix is plus 1; 0: there is no answer.
+/// The owner's field of a state is the length of the answer's prefix + 1, or 0 if there is no answer.
 constexpr unsigned kCoverShift = 24;
 constexpr std::uint64_t answer(unsigned length, std::uint16_t next_hop) {
   return std::uint64_t{length + 1} << kCoverShift | static_cast<std::uint16_t>(~next_hop);
@@ -41,20 +41,21 @@ constexpr std::uint64_t with_byte(std::uint64_t state, unsigned shift, std::uint
   return (state & ~(std::uint64_t{0xFF} << shift)) | byte << shift;
 }
 
-/// What lengths the prefixes behind a slot have: bit L - 1 says that there is one of length L behind a slot of less
-/// than 65 bits, and its bit 0 one of more than 64; in a slot of 65 bits and more it is bit L - 65. The bit in a slot
-/// of `slot_length` bits for a prefix of `length`, which is longer:
+/// Returns the bit for a prefix of `length` bits below a slot of `slot_length` bits, which is shorter. The bits of a
+/// slot tell the lengths of the prefixes below it. In a slot of less than 65 bits, bit L - 1 is length L, and bit 0 is
+/// any length above 64. In a slot of 65 bits or more, bit L - 65 is length L.
 constexpr std::uint64_t behind_bit(unsigned slot_length, unsigned length) {
   return std::uint64_t{1} << (slot_length < 65 && length > 64 ? 0 : (length - 1) % 64);
 }
 
-/// The lengths from `length` to `longest`, both of them above 64 or neither, as such bits.
+/// Returns the bits of the lengths from `length` to `longest`. Either both are above 64, or neither is.
 constexpr std::uint64_t between(unsigned length, unsigned longest) {
   if (length == 65) return 1;
   return ~std::uint64_t{0} << ((length - 1) % 64) & ~std::uint64_t{0} >> (63 - (longest - 1) % 64);
 }
 
-/// The lengths at which a prefix has slots, shorter ones first, its own last. Only for one longer than kBaseBits.
+/// The lengths at which a prefix has slots, in ascending order; the last is its own. Only for prefixes longer than
+/// kBaseBits.
 class Steps {
  public:
   explicit Steps(unsigned length) {
@@ -70,7 +71,7 @@ class Steps {
     }
   }
   std::span<const std::uint8_t> all() const { return {steps_.data(), count_}; }
-  /// The longest length that a search may go on to from a slot of this one.
+  /// Returns the longest length to which a search may continue from a slot of this length.
   unsigned longest() const { return longest_; }
 
  private:
@@ -79,8 +80,8 @@ class Steps {
   unsigned longest_ = 128;
 };
 
-/// Calls `visit` with the lengths that a search which has come to `length` tries while it finds nothing, and with the
-/// longest that it may still go on to from each.
+/// Calls `visit` for each length that a search from `length` tries until it finds a slot. The second argument is the
+/// longest length of the rest of the search.
 template <class Visit>
 void for_each_step(unsigned length, Visit visit) {
   for (unsigned longest = Steps(length).longest(); length < longest;) {
@@ -90,7 +91,7 @@ void for_each_step(unsigned length, Visit visit) {
   }
 }
 
-/// Of each length, as the view has them.
+/// Returns the steps of each length for the view.
 std::array<std::uint64_t, 129> all_steps() {
   std::array<std::uint64_t, 129> steps{};
   for (unsigned length = kBaseBits; length < steps.size(); ++length) {
@@ -103,7 +104,7 @@ std::array<std::uint64_t, 129> all_steps() {
   return steps;
 }
 
-/// Of these steps, which may find something of the prefixes behind a slot of `length` bits.
+/// Returns the bits of the steps that may find a prefix below a slot of `length` bits.
 std::uint64_t probes(unsigned length, std::uint64_t behind) {
   std::uint64_t probes = 0;
   std::uint64_t bit = 1;
@@ -120,13 +121,13 @@ bool nested(Ipv6Prefix a, Ipv6Prefix b) {
 
 }  // namespace
 
-/// One whole content, in a hash table that does not grow.
+/// A complete table, in a hash table of fixed size.
 class Ipv6Lengths::Version {
  public:
   Version(GracePeriods& grace_periods, const Ipv6Prefixes& prefixes)
       : grace_periods_(grace_periods), prefixes_(prefixes), index_bits_(index_bits_for(prefixes)) {}
 
-  /// From now on readers may be about and changes are announced.
+  /// Publishes the version to `table`. Readers may then exist, and changes are announced.
   void publish_to(Table& table) {
     table_ = &table;
     table.publish(
@@ -136,7 +137,7 @@ class Ipv6Lengths::Version {
          {offsetof(ipv6_lengths_view, steps), reinterpret_cast<const std::byte*>(steps_.data()), sizeof steps_}});
   }
 
-  /// Whether a prefix more may still find room; half of the slots stay empty, so that searches end soon.
+  /// Returns true if one more prefix is sure to fit. Half of the slots stay empty, so that searches are short.
   bool has_room() const { return (used_ + kMostSteps) * 2 <= slots_.size() && next_number_ < kMostNumbers; }
 
   void insert(Ipv6Prefix prefix, std::uint16_t next_hop, bool is_new) {
@@ -147,7 +148,7 @@ class Ipv6Lengths::Version {
     end_change(prefix);
   }
 
-  /// The prefixes of the table one by one in order, before it is published: no slot has an answer to be changed then.
+  /// Adds the prefixes of the table in order, before publication. No slot then has an answer that must change.
   void fill(Ipv6Prefix prefix, std::uint16_t next_hop) {
     const std::uint64_t own = answer(prefix.length, next_hop);
     if (prefix.length > kBaseBits) {
@@ -157,7 +158,7 @@ class Ipv6Lengths::Version {
     }
   }
 
-  /// Of a prefix that is no longer among those of the table.
+  /// Removes a prefix that was already removed from the table's prefixes.
   void remove(Ipv6Prefix prefix) {
     begin_change(prefix);
     paint(prefix, prefix.length == 0 ? kNoAnswer : cover(prefix.address, prefix.length - 1U));
@@ -169,22 +170,23 @@ class Ipv6Lengths::Version {
   std::size_t bytes() const { return base_.bytes() + slots_.bytes(); }
 
  private:
-  /// A change that searches may have met half of until its grace period has elapsed.
+  /// A change that a search may see in part until its grace period has elapsed.
   struct Recent {
     std::uint64_t token;
     Ipv6Prefix prefix;
   };
-  static constexpr std::size_t kMostRecent = 64;  ///< more are not looked through
+  static constexpr std::size_t kMostRecent = 64;  ///< maximum length of `recent_`, which is searched linearly
 
-  /// For half as many again before half of it is in use.
+  /// Returns index bits so that the number of slots may grow by half before half of the table is in use.
   static unsigned index_bits_for(const Ipv6Prefixes& prefixes) {
     std::size_t most = 0;
     std::array<std::optional<Ipv6Prefix>, 129> last;
     for (const auto& [prefix, next_hop] : prefixes) {
       if (prefix.length <= kBaseBits) continue;
-      const Steps steps(prefix.length);  // outlives the span of it
+      const Steps steps(prefix.length);  // must outlive the span
       for (const unsigned length : steps.all()) {
-        // In order of address what begins alike stands together, so that each is counted once.
+        // The prefixes are in the order of address, so prefixes with common bits are adjacent and their slot is counted
+        // once.
         const Ipv6Prefix each = Ipv6Prefix::around(prefix.address, length);
         if (std::exchange(last[length], each) != each) ++most;
       }
@@ -197,7 +199,7 @@ class Ipv6Lengths::Version {
     while (!recent_.empty() && grace_periods_.elapsed(recent_.front().token, false)) recent_.pop_front();
     const auto last = std::find_if(recent_.rbegin(), recent_.rend(),
                                    [prefix](const Recent& recent) { return nested(recent.prefix, prefix); });
-    auto keep = last.base();  // behind the last one to be waited for
+    auto keep = last.base();  // end of the changes to wait for
     if (recent_.size() - static_cast<std::size_t>(keep - recent_.begin()) >= kMostRecent)
       keep = recent_.begin() + kMostRecent;
     if (keep == recent_.begin()) return;
@@ -216,8 +218,8 @@ class Ipv6Lengths::Version {
     return entry ? answer(entry->prefix.length, entry->next_hop) : kNoAnswer;
   }
 
-  /// The slot of what begins with these bits, whether it serves or not, or the empty one where it would be. `number` is
-  /// that of the first 65 bits, where there are more.
+  /// Returns the slot of `bits`, even if it is unused now, or the empty slot where it would be. `number` is the number
+  /// of the first 65 bits if there are more.
   std::size_t place_of(Ipv6Prefix bits, std::uint64_t number) const {
     const auto [high, low] = bits.address;
     const std::uint64_t key = ipv6_lengths_key(high, low, bits.length);
@@ -233,13 +235,15 @@ class Ipv6Lengths::Version {
     }
   }
 
-  /// The number of the first 65 bits of what has so many and a slot of its own, as it stands in states; otherwise 0.
+  /// Returns the number field of the first 65 bits. Returns 0 if the prefix is shorter or its first 65 bits have no
+  /// slot.
   std::uint64_t number_of(Ipv6Prefix prefix) const {
     if (prefix.length < IPV6_LENGTHS_SPLIT) return 0;
     return slots_[place_of(Ipv6Prefix::around(prefix.address, IPV6_LENGTHS_SPLIT), 0)].state & IPV6_LENGTHS_NUMBER;
   }
 
-  /// The prefix's own slot and then its markers, the longest first: each leads to what is there.
+  /// Adds the slot of the prefix, then its markers from the longest to the shortest, so that each marker leads to
+  /// present slots.
   void add_slots(Ipv6Prefix prefix, std::uint64_t own) {
     std::uint64_t number = number_of(prefix);
     if (prefix.length >= IPV6_LENGTHS_SPLIT && number == 0)
@@ -278,7 +282,7 @@ class Ipv6Lengths::Version {
     store(state, with_byte(state, IPV6_LENGTHS_PROBES_SHIFT, probes(length, all)));
   }
 
-  /// The other way round: nothing leads to what is not there.
+  /// Removes in the opposite order, so that no marker leads to a missing slot.
   void remove_slots(Ipv6Prefix prefix) {
     const std::uint64_t number = number_of(prefix);
     const Steps steps(prefix.length);
@@ -292,7 +296,7 @@ class Ipv6Lengths::Version {
     }
   }
 
-  /// Gives what lies in the prefix and has no longer one another answer.
+  /// Replaces the answers of all slots in `prefix` that no longer prefix covers.
   void paint(Ipv6Prefix prefix, std::uint64_t its_answer) {
     if (prefix.length <= kBaseBits) paint_base(prefix, its_answer);
     paint_slot(prefix, prefix, its_answer);
@@ -308,7 +312,7 @@ class Ipv6Lengths::Version {
       if (repaint(base_[place], prefix.length, its_answer)) base_changed(place);
     }
   }
-  /// Likewise the slots of one prefix, which lies in it.
+  /// Replaces the answers of the slots of one prefix inside `prefix` in the same way.
   void paint_slot(Ipv6Prefix inner, Ipv6Prefix prefix, std::uint64_t its_answer) {
     if (inner.length <= kBaseBits) return;
     const std::uint64_t number = number_of(inner);
@@ -326,7 +330,7 @@ class Ipv6Lengths::Version {
   }
 
   static std::size_t base_place(Ipv6Address address) { return address.high >> (64 - kBaseBits); }
-  /// Release, so that who sees the state of a slot sees the rest.
+  /// Stores with release, so that a reader that sees the state of a slot sees the rest of the slot.
   static void store(std::uint64_t& word, std::uint64_t value) {
     std::atomic_ref(word).store(value, std::memory_order_release);
   }
@@ -349,12 +353,12 @@ class Ipv6Lengths::Version {
   TableChanges<Slot> slot_changes_{kSlotRegion};
 
   std::vector<std::uint32_t> users_ = std::vector<std::uint32_t>(slots_.size());  ///< prefixes that need each slot
-  HugeArray<std::uint64_t> base_behind_{std::size_t{1} << kBaseBits};  ///< behind_bit()s of prefixes behind each
+  HugeArray<std::uint64_t> base_behind_{std::size_t{1} << kBaseBits};  ///< behind_bit()s of the prefixes below each
   HugeArray<std::uint64_t> behind_{std::size_t{1} << index_bits_};
-  HugeArray<std::uint8_t> codes_{std::size_t{1} << index_bits_};  ///< that the slots have or, now gone, had
+  HugeArray<std::uint8_t> codes_{std::size_t{1} << index_bits_};  ///< current or former codes of the slots
   std::uint32_t next_number_ = 1;
-  std::size_t live_ = 0;  ///< slots that prefixes need
-  std::size_t used_ = 0;  ///< slots that are not empty
+  std::size_t live_ = 0;  ///< number of slots that prefixes need
+  std::size_t used_ = 0;  ///< number of slots that are not empty
   std::deque<Recent> recent_;
 };
 

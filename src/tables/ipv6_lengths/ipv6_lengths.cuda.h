@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Search on prefix lengths (ipv6_lengths.shader.h) for a GPU: a slot is read whole, by one load, where the one source
-// reads its key by a second one if its state may be the right one. A probes is a word of 32 bits, two of which a GPU
-// needs for one of 64.
+// Binary search on prefix lengths (ipv6_lengths.shader.h) for a GPU. One load reads a whole slot, but the shader reads
+// the key by a second load. The probe sequence is a 32-bit word, because a GPU needs two registers for 64 bits.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +11,18 @@
 
 namespace penumbra::ipv6_lengths {
 
-/// What two words of memory hold, `first` the one at the lower address.
+/// Two words of memory; `first` is at the lower address.
 struct Pair {
   std::uint64_t first, second;
 };
 
-/// Of two words at a multiple of 16 bytes.
+/// Loads two words at a multiple of 16 bytes.
 __device__ inline Pair pair_at(const void* memory) {
   const ulonglong2 both = *static_cast<const ulonglong2*>(memory);
   return {both.x, both.y};
 }
 
-/// What a state says of the steps to try from it, a bit each.
+/// Returns the steps to try from a state, one bit each.
 __device__ inline std::uint32_t probes_of(std::uint64_t state) {
   return static_cast<std::uint32_t>(state >> IPV6_LENGTHS_PROBES_SHIFT) & 0xFF;
 }

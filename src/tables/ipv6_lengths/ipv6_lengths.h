@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The IPv6 table whose lookup structure is a hash table that a binary search on prefix lengths probes, by the shader
-// `ipv6_lengths` (ipv6_lengths.shader.h).
+// An IPv6 table with a hash table that the shader `ipv6_lengths` (ipv6_lengths.shader.h) probes by a binary search on
+// prefix lengths.
 //
-// Why a lookup gives the old truth or the new. A search ends at the slot of the longest prefix that covers the address,
-// or at a marker beyond it, and the markers that lead there stand as long as the prefix does; each slot holds the
-// answer, written at once. Slots are filled before they are found and markers added from the longest to the shortest,
-// so that a prefix is found at once or not yet; when it goes, the answers go first. Markers of other prefixes may come
-// and go meanwhile, for they hold right answers while they stand. What a search must not meet is two changes over its
-// address: so a change waits for a grace period after one before it that its prefix covers or lies in. A slot that is
-// no longer needed serves only what it served before, until the table is rebuilt.
+// Every lookup returns the answer from before or after a change. A search ends at the slot of the longest prefix that
+// covers the address, or at a marker beyond it. The markers that lead to a prefix stay as long as the prefix. Each slot
+// holds its answer, which one store replaces. A slot is filled before it is linked, and markers are added from the
+// longest to the shortest. A new prefix therefore appears at one moment. A removal changes the answers first. Markers
+// of other prefixes may appear or disappear during a search, because their answers are right as long as they exist.
+//
+// A search must not meet two changes over its address. A change therefore waits for the grace period of an earlier
+// change whose prefix covers, or lies in, its own prefix. An unused slot serves only its former bits until the table is
+// rebuilt.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +24,11 @@ namespace penumbra {
 
 class Ipv6Lengths final : public Ipv6Lookup {
  public:
-  /// An empty table, published. `grace_periods` outlives it.
+  /// Makes and publishes an empty table. `grace_periods` must outlive the table.
   explicit Ipv6Lengths(GracePeriods& grace_periods);
   ~Ipv6Lengths() override;
 
-  std::size_t slots() const;  ///< of the hash table, in use: of prefixes longer than 20 bits, and markers
+  std::size_t slots() const;  ///< slots in use: of prefixes longer than 20 bits, and markers
   std::size_t lookup_bytes() const override;
 
  private:

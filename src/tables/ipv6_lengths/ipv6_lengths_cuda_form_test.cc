@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search on lengths in its form for CUDA, on the host's threads, against the definition of longest-prefix match.
+// The CUDA form of the search on prefix lengths, run on host threads and compared with the definition of longest-prefix
+// match.
 #include <gtest/gtest.h>
 
 #include <algorithm>

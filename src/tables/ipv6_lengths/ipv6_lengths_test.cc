@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What only the search on lengths has: its tree of lengths, and markers.
+// Features of the search on lengths only: its tree of lengths, and markers.
 #include "tables/ipv6_lengths/ipv6_lengths.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ namespace {
 
 using ipv6_oracle::prefix;
 
-/// The most steps from a place in the tree of lengths to its end.
+/// Returns the maximum number of steps from a node of the tree of lengths to a leaf.
 unsigned depth(unsigned shorter, unsigned longest) {
   if (shorter == longest) return 0;
   const unsigned middle = ipv6_lengths_middle(shorter, longest);
@@ -73,10 +73,10 @@ TEST(Ipv6Lengths, WaitsForAGracePeriodBetweenChangesOverOneAddressOnly) {
   EXPECT_EQ(grace_periods.waits, 2);
 }
 
-/// Prefixes of 64 bits whose slots all belong at the first place of tables of up to 2^48. The hash is no secret:
-/// whoever announces prefixes can choose such.
+/// Returns prefixes of 64 bits whose slots have the same first place in tables of up to 2^48 slots. The hash is public,
+/// so an attacker who announces prefixes can choose them.
 std::vector<Ipv6Prefix> at_one_place(std::size_t count) {
-  std::uint64_t inverse = 1;  // of the factor, by Newton's iteration
+  std::uint64_t inverse = 1;  // inverse of the factor, by Newton's iteration
   for (int i = 0; i < 6; ++i) inverse *= 2 - IPV6_LENGTHS_FACTOR * inverse;
   constexpr unsigned kLength = 64;
   std::vector<Ipv6Prefix> prefixes;
@@ -103,7 +103,8 @@ TEST_P(Ipv6LengthsAtOnePlace, AreFoundHoweverManyTheyAre) {
     oracle.insert(each, next_hop++);
   }
   table.commit();
-  // What has a marker in common with one of them is sought at its own place: some of it past all of them, in vain.
+  // Addresses that share a marker with a prefix probe the prefix's place. Some pass all of the slots there without a
+  // hit.
   constexpr std::uint64_t kBehindTheMarker = 1 << 16;
   for (std::uint64_t i = 0; i < kBehindTheMarker; ++i) probes.push_back({probes.front().high ^ i, 0});
   conformance::ShaderRun run(GetParam(), table.shader_name(), table.table());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ipv6_runs_lookup() for cores with AVX-512: sixteen addresses at a time as far as lines, and a line's numbers at once.
-// Addresses go through each of the steps together, so that all their lines are asked for before the first is read.
+// ipv6_runs_lookup() for cores with AVX-512. Sixteen addresses at a time find their lines, and the starts of a line are
+// compared at once. Addresses take each step together, so that all their lines are prefetched before the first is read.
 #pragma once
 
 #include <algorithm>
@@ -14,32 +14,33 @@
 
 namespace penumbra::ipv6_runs {
 
-/// Of what goes through the steps together; a multiple of kLanes.
+/// Number of addresses that take the steps together; a multiple of kLanes.
 constexpr std::uint32_t kGroup = 64, kLanes = 16;
 
-/// Where addresses are on their way.
+/// The state of the lookups of a group.
 struct Group {
   alignas(64) std::uint32_t unit[kGroup];
   alignas(64) std::uint32_t line[kGroup];
 };
 
-/// Asks for addresses that will be read once, and are not to drive the table out of the caches.
+/// Prefetches addresses that are read only once, so that they do not evict the table from the caches.
 inline void ask_for(const ipv6_address* address, std::uint32_t count) {
   constexpr std::uint32_t kOfALine = 64 / sizeof(ipv6_address);
   for (std::uint32_t i = 0; i < count; i += kOfALine) __builtin_prefetch(address + i, 0, 0);
 }
 
-/// Which ones elements lead to; `rest` as for ipv6_runs_next(). Makes `order` the elements' orders.
+/// Returns the numbers to which elements lead; `rest` is as in ipv6_runs_next(). Sets `order` to the orders of the
+/// elements.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i next(__m512i element, __m512i rest,
                                                                           __m512i& order) {
   order = _mm512_and_si512(element, _mm512_set1_epi32((1 << IPV6_RUNS_ORDER_BITS) - 1));
-  // A shift by 32 gives 0 here.
+  // A shift by 32 bits gives 0 here.
   const __m512i chosen = _mm512_srlv_epi32(rest, _mm512_sub_epi32(_mm512_set1_epi32(IPV6_RUNS_UNIT_BITS), order));
   return _mm512_add_epi32(_mm512_srli_epi32(element, IPV6_RUNS_ORDER_BITS), chosen);
 }
 
-/// The units of addresses, and their lines, which are asked for. `kBlocks` times kLanes addresses take each step
-/// together: none waits for what another has asked for.
+/// Computes the units and lines of addresses, and prefetches the lines. `kBlocks` times kLanes addresses take each step
+/// together, so that no gather waits for an earlier gather.
 template <std::size_t kBlocks>
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void find_lines(const ipv6_runs_view& view,
                                                                              const ipv6_address* address,
@@ -67,7 +68,7 @@ template <std::size_t kBlocks>
   for (std::size_t i = 0; i < kBlocks * kLanes; ++i) __builtin_prefetch(&view.lines[group.line[i]]);
 }
 
-/// Writes what the lines of kLanes addresses say.
+/// Writes the values that kLanes addresses have in their lines.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline void find_answers(const ipv6_runs_view& view,
                                                                                const Group& group, std::size_t at,
                                                                                std::uint16_t* next_hop) {
@@ -81,21 +82,22 @@ template <std::size_t kBlocks>
   }
 }
 
-/// Which of kLanes answers are none, but lead on.
+/// Returns the mask of the values that are no answers but lead to further lines.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline unsigned lead_on(const std::uint16_t* next_hop) {
   static_assert(IPV6_RUNS_DEEPER == 0x8000);
   const __m256i values = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(next_hop));
   return _mm256_cmplt_epi16_mask(values, _mm256_set1_epi16(-1));
 }
 
-/// The answers of `kBlocks` times kLanes addresses.
+/// Writes the answers of `kBlocks` times kLanes addresses.
 template <std::size_t kBlocks>
 [[gnu::target("arch=x86-64-v4")]] inline void lookup_blocks(const ipv6_runs_view& view, const ipv6_address* address,
                                                             std::uint16_t* next_hop) {
   Group group;
   find_lines<kBlocks>(view, address, group);
   for (std::size_t at = 0; at < kBlocks * kLanes; at += kLanes) find_answers(view, group, at, next_hop + at);
-  // Once more through all of them, when they have been written: what is read right behind a write waits for it.
+  // A second loop continues the unfinished lookups after all values are written: a load directly after the store would
+  // wait for it.
   for (std::size_t at = 0; at < kBlocks * kLanes; at += kLanes) {
     for (unsigned left = lead_on(next_hop + at); left != 0; left &= left - 1) {
       const auto i = at + static_cast<std::size_t>(std::countr_zero(left));
@@ -104,7 +106,7 @@ template <std::size_t kBlocks>
   }
 }
 
-/// The shader's arguments and answers.
+/// Has the arguments and results of the shader.
 [[gnu::target("arch=x86-64-v4")]] inline void lookup_avx512(ipv6_runs_view view, const ipv6_address* address,
                                                             std::uint16_t* next_hop, std::uint32_t n) {
   constexpr std::uint32_t kTwoBlocks = 2 * kLanes;

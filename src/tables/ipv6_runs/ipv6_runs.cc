@@ -26,7 +26,8 @@ void Ipv6Runs::take(Ipv6Prefix prefix, std::uint16_t /*next_hop*/) {
 void Ipv6Runs::follow(Ipv6Prefix changed, bool was_there, bool is_there) {
   try {
     version_->follow(changed, was_there, is_there);
-  } catch (const std::length_error&) {  // for that many pieces are left
+    // The blocks are exhausted; a rebuilt version has no fragmentation.
+  } catch (const std::length_error&) {
     rebuild();
   }
 }

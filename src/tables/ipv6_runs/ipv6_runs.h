@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The IPv6 table whose lookup structure is made for cores and their caches, by the shader `ipv6_runs`
-// (ipv6_runs.shader.h).
+// An IPv6 table for CPU cores and their caches, which the shader `ipv6_runs` (ipv6_runs.shader.h) reads.
 //
-// A change makes new lines for what a prefix covers and exchanges the elements that lead to them, each of which decides
-// the answers of whole addresses; the old lines' place is filled anew only after a grace period. Where runs start as
-// before, values change in their place, which decides the answers of whole addresses too. So every lookup gives the
-// answer from before the change or from after it.
+// A change makes new lines for the addresses of its prefix and replaces the elements that lead to them. Each element
+// decides the answers of whole addresses. The old lines are reused only after a grace period. Where the starts of runs
+// stay the same, values change in place, which also decides the answers of whole addresses. Every lookup therefore
+// returns the answer from before or after the change.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +18,7 @@ namespace penumbra {
 
 class Ipv6Runs final : public Ipv6Lookup {
  public:
-  /// An empty table, published. `grace_periods` outlives it.
+  /// Makes and publishes an empty table. `grace_periods` must outlive the table.
   explicit Ipv6Runs(GracePeriods& grace_periods);
   ~Ipv6Runs() override;
 

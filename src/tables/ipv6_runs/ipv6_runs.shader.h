@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * IPv6 longest-prefix match for cores: three accesses an address, whatever the prefixes' lengths up to 56 bits. The
- * leading 24 bits choose an element of the root; that says by how many further bits the next element is chosen, and
- * that by how many a cache line (level compression, as in S. Nilsson, G. Karlsson: IP-Address Lookup Using LC-Tries,
- * JSAC 1999, but with the width of each step where the step before ends). A line holds where runs of addresses with one
- * answer start, in the 32 bits behind the root's, and the answers: counting the starts up to the address's takes a few
- * vector instructions and no branch that could be mispredicted. So dense parts of the address space have lines by index
- * and sparse ones share a line, and all of them the same course. */
+ * IPv6 longest-prefix match for CPU cores: three accesses per address for prefixes of up to 56 bits. The leading 24
+ * bits choose an element of the root. That element tells how many further bits choose the next element, and the next
+ * element tells how many choose a cache line. This is level compression, as in S. Nilsson, G. Karlsson: IP-Address
+ * Lookup Using LC-Tries, JSAC 1999. Here, however, the element at the end of a step holds the width of the next step.
+ *
+ * A line holds the starts of runs of addresses with one answer, in the 32 bits after the root's bits, and the answers.
+ * Counting the starts up to the address takes a few vector instructions and no branch that could be mispredicted. Dense
+ * parts of the address space thus choose lines by index, sparse parts share a line, and all lookups take the same
+ * steps. */
 #ifndef PENUMBRA_SHADERS_IPV6_RUNS_H
 #define PENUMBRA_SHADERS_IPV6_RUNS_H
 
@@ -15,17 +17,20 @@
 
 enum {
   IPV6_RUNS_ROOT_BITS = 24,
-  IPV6_RUNS_UNIT_BITS = 32, /* of an address behind the root's, or behind the unit before: what lines can tell apart */
+  /* Bits of an address after the root's bits, or after the previous unit, that a line compares. */
+  IPV6_RUNS_UNIT_BITS = 32,
   IPV6_RUNS_OF_A_LINE = 11,
-  IPV6_RUNS_ORDER_BITS = 4, /* the lower bits of an element: by how many bits of the address the next one is chosen */
-  /* Values of a line that are no answers. Number n, counting from 1, leads on, to element n - 1 behind the one that
-   * `deeper` has for the line: */
-  IPV6_RUNS_DEEPER = 0x8000, /* less than this, but 0 */
-  IPV6_RUNS_WHOLE_LINE = 12, /* to element 0, and the line says nothing of the unit: it has more runs than fit */
+  /* Lower bits of an element: the number of address bits that choose the next element or line. */
+  IPV6_RUNS_ORDER_BITS = 4,
+  /* Values of a line below IPV6_RUNS_DEEPER, except 0, are not answers. Value n leads to element n - 1 after the
+   * element that `deeper` has for the line. */
+  IPV6_RUNS_DEEPER = 0x8000, /* values from here on are answers, like 0 */
+  /* Leads to element 0 without consuming the unit, because the line has more runs than fit. */
+  IPV6_RUNS_WHOLE_LINE = 12,
 };
 
-/* A cache line. The n-th run, counting from 0, has value[n]: an answer, inverted, so that memory of zeros has no
- * routes. It begins at unit start[n - 1], run 0 at 0. A line of fewer runs has them last, behind starts of 0. */
+/* A cache line. Run n, counting from 0, has value[n]: an inverted answer, so that zeroed memory has no routes. Run n
+ * begins at unit start[n - 1], and run 0 at unit 0. A line with fewer runs has them at the end, after starts of 0. */
 struct ipv6_runs_line {
   uint32_t start[IPV6_RUNS_OF_A_LINE - 1];
   uint16_t value[IPV6_RUNS_OF_A_LINE];
@@ -33,13 +38,13 @@ struct ipv6_runs_line {
 };
 
 struct ipv6_runs_view {
-  const uint32_t* root;    /* elements: the first of what they choose among, and the order */
+  const uint32_t* root;    /* elements: the first number to choose from, and the order */
   const uint32_t* entries; /* likewise */
   const struct ipv6_runs_line* lines;
   const uint32_t* deeper; /* by line */
 };
 
-/* Which one an element leads to; `rest` is what is left of the unit, and begins with the bits that choose. */
+/* Returns the number to which an element leads. `rest` is the rest of the unit and begins with the bits that choose. */
 PENUMBRA_SHADER uint32_t ipv6_runs_next(uint32_t element, uint32_t rest) {
   const uint32_t order = element & ((1U << IPV6_RUNS_ORDER_BITS) - 1);
   return (element >> IPV6_RUNS_ORDER_BITS) + (uint32_t)((uint64_t)rest >> (IPV6_RUNS_UNIT_BITS - order));
@@ -48,14 +53,14 @@ PENUMBRA_SHADER uint32_t ipv6_runs_order(uint32_t element) {
   return element & ((1U << IPV6_RUNS_ORDER_BITS) - 1);
 }
 
-/* The unit of the address that begins at bit `at`, 24 to 127. */
+/* Returns the unit of the address that begins at bit `at`, 24 to 127. */
 PENUMBRA_SHADER uint32_t ipv6_runs_unit(struct ipv6_address address, uint32_t at) {
   if (at >= 64) return (uint32_t)(address.low << (at - 64) >> 32);
   return (uint32_t)((address.high << at | address.low >> 1 >> (63 - at)) >> 32);
 }
 
-/* The run of the line that the unit is in: how many of the ten starts do not lie behind it. Without branches; a sum
- * over all of them takes no longer in vector registers, but GCC 12 makes wrong code of it. */
+/* Returns the run of a unit in the line: the number of starts that are at most `unit`. The code has no branches. GCC 12
+ * miscompiles a plain sum over all ten starts. */
 PENUMBRA_SHADER uint32_t ipv6_runs_find(const struct ipv6_runs_line* line, uint32_t unit) {
   uint32_t run = (uint32_t)(line->start[4] <= unit) * 5;
   run += (uint32_t)(line->start[run + 2] <= unit) * 3;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What only this structure has: lines of runs, and where they lead on.
+// Features of this structure only: lines of runs, and lines that lead to further lines.
 #include "tables/ipv6_runs/ipv6_runs.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ using ipv6_oracle::address;
 using ipv6_oracle::prefix;
 using ipv6_runs::Pieces;
 
-/// The line that the first three accesses of a look-up lead to.
+/// Returns the line that the first three accesses of a lookup find.
 const ipv6_runs_line* line_of(Ipv6Runs& table, Ipv6Address address) {
   const auto& view = *static_cast<const ipv6_runs_view*>(table.table().view());
   const std::uint32_t unit = ipv6_runs_unit({address.high, address.low}, IPV6_RUNS_ROOT_BITS);
@@ -98,7 +98,7 @@ TEST(Ipv6Runs, ReusesItsLinesUnderEndlessChanges) {
   EXPECT_LE(table.lookup_bytes(), before + (std::size_t{8} << 20));
 }
 
-/// Side by side in every unit, and in one unit.
+/// Adjacent runs, one per unit and several in one unit.
 TEST(Ipv6Runs, FindsRunsHoweverManyStandSideBySide) {
   NoReaders no_readers;
   for (const std::uint64_t count : {11U, 12U, 2'000U}) {

@@ -8,8 +8,8 @@ namespace penumbra::ipv6_runs {
 namespace {
 
 constexpr unsigned kMostSlotOrder = 14, kMostLineOrder = 12;
-constexpr std::size_t kDeeperCost = 2;       ///< of a unit that takes a line of its own
-constexpr std::size_t kEntriesOfALine = 16;  ///< by their size
+constexpr std::size_t kDeeperCost = 2;       ///< lines for a unit that needs lines of its own
+constexpr std::size_t kEntriesOfALine = 16;  ///< entries that have the size of a line
 
 Ipv6Address following(Ipv6Address address) {
   return {address.high + (address.low == ~std::uint64_t{0} ? 1 : 0), address.low + 1};
@@ -23,14 +23,14 @@ bool begins_unit(Ipv6Address address, unsigned at) {
   return Ipv6Prefix::around(address, bits).address == address;
 }
 
-/// Runs as they are met, one by one.
+/// Collects runs while prefixes are entered in order.
 class Sweep {
  public:
   Sweep(Ipv6Prefix region, std::uint16_t value) : open_{{region.last(), value}} {
     runs_.push_back({region.address, value});
   }
 
-  /// A prefix in the region, behind or inside those before it.
+  /// Enters a prefix of the region, after or inside the prefixes before it.
   void enter(Ipv6Prefix prefix, std::uint16_t value) {
     leave_before(prefix.address);
     open_.push_back({prefix.last(), value});
@@ -101,7 +101,8 @@ Pieces::Pieces(std::span<const Run> runs, Ipv6Prefix region)
 }
 
 void Pieces::add(std::uint32_t unit, std::uint16_t value, std::span<const Run> runs) {
-  if (count == 1 && unit == first_unit_) count = 0;  // of the first unit only what comes last counts
+  // A later piece replaces an earlier one of the first unit.
+  if (count == 1 && unit == first_unit_) count = 0;
   if (count < piece.size()) piece[count] = {unit, value, runs};
   ++count;
   if (!runs.empty()) ++deeper;
@@ -110,7 +111,7 @@ void Pieces::add(std::uint32_t unit, std::uint16_t value, std::span<const Run> r
 LineOrder line_order(std::span<const Run> runs, Ipv6Prefix region, std::size_t generosity, unsigned least) {
   if (runs.size() == 1) return {0, 0};
   LineOrder best{0, std::numeric_limits<std::size_t>::max()};
-  // A line of two units always has room for all that is to be told.
+  // A line of two units always has room for all runs.
   const unsigned most = std::min(
       {kMostLineOrder, unit_begin(region.length) + IPV6_RUNS_UNIT_BITS - 1 - region.length, 128U - region.length});
   for (unsigned order = least; order <= most && std::size_t{1} << order < best.cost; ++order) {

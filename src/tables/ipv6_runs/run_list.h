@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IPv6 addresses with one answer as runs, and how runs are cut into lines of ipv6_runs.shader.h.
+// IPv6 addresses as runs with one answer, and the division of runs into lines of ipv6_runs.shader.h.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace penumbra::ipv6_runs {
 
-/// Where addresses begin that have one answer. `value` is as a line has it.
+/// The start of a run of addresses with one answer. `value` is as in a line.
 struct Run {
   Ipv6Address start;
   std::uint16_t value = 0;
@@ -29,12 +29,12 @@ inline std::uint16_t value_of(const std::optional<Ipv6Entry>& best) {
   return best ? value_of(best->next_hop) : std::uint16_t{0};
 }
 
-/// The runs in a region, in order, if prefixes of at most `longest` bits count: the first begins where the region does,
-/// and no two in a row have one value.
+/// Returns the runs of a region in order, for prefixes of at most `longest` bits. The first run begins where the region
+/// begins, and adjacent runs have different values.
 std::vector<Run> runs_in(const Ipv6Prefixes& prefixes, Ipv6Prefix region, unsigned longest = 128);
 
-/// Calls `visit(part, runs)` for each of the 2^order parts of a region, with those of the runs that concern it: the
-/// first may begin before the part.
+/// Calls `visit(part, runs)` for each of the 2^order parts of a region, with the runs of the part. The first run may
+/// begin before the part.
 template <class Visit>
 void for_each_part(std::span<const Run> runs, Ipv6Prefix region, unsigned order, Visit visit) {
   Ipv6Prefix part{region.address, static_cast<std::uint8_t>(region.length + order)};
@@ -49,25 +49,25 @@ void for_each_part(std::span<const Run> runs, Ipv6Prefix region, unsigned order,
   }
 }
 
-/// At which bit the unit begins in which lines tell the addresses of a region apart.
+/// Returns the bit at which the unit begins that lines compare in a region of `length` bits.
 constexpr unsigned unit_begin(unsigned length) {
   return IPV6_RUNS_ROOT_BITS + (length - IPV6_RUNS_ROOT_BITS) / IPV6_RUNS_UNIT_BITS * IPV6_RUNS_UNIT_BITS;
 }
 
-/// A line's content before it is written.
+/// The content of a line before it is written.
 struct Pieces {
-  /// Addresses from a unit on up to the next piece.
+  /// Addresses from `unit` up to the next piece.
   struct Piece {
     std::uint32_t unit = 0;
-    std::uint16_t value = 0;      ///< unless they are deeper
-    std::span<const Run> deeper;  ///< the runs of this one unit, if a line does not tell them apart
+    std::uint16_t value = 0;      ///< unless `deeper` has runs
+    std::span<const Run> deeper;  ///< the runs of this unit if they differ within the unit
   };
-  /// Of the line of a region of IPV6_RUNS_ROOT_BITS and more, whose runs these are.
+  /// Divides the runs of a region of at least IPV6_RUNS_ROOT_BITS bits.
   Pieces(std::span<const Run> runs, Ipv6Prefix region);
 
   std::array<Piece, IPV6_RUNS_OF_A_LINE> piece;
-  std::size_t count = 0;   ///< may be more than fit; no more than fit are kept
-  std::size_t deeper = 0;  ///< how many are deeper
+  std::size_t count = 0;   ///< may exceed the capacity; only the pieces that fit are stored
+  std::size_t deeper = 0;  ///< number of pieces with runs in `deeper`
 
   bool fit() const { return count <= piece.size(); }
 
@@ -77,15 +77,15 @@ struct Pieces {
   std::uint32_t first_unit_;
 };
 
-/// By how many bits lines of these runs are best chosen, at least `least`, and how many lines it takes in the end,
-/// about. Of runs that get no place in the line that they begin in, each is worth `generosity` lines.
+/// The best number of bits that choose lines for these runs, at least `least`, and the approximate number of lines. A
+/// run that does not fit into its first line costs `generosity` lines.
 struct LineOrder {
   unsigned order = 0;
   std::size_t cost = 0;
 };
 LineOrder line_order(std::span<const Run> runs, Ipv6Prefix region, std::size_t generosity, unsigned least = 0);
 
-/// By how many bits elements behind the root's are best chosen.
+/// Returns the best number of bits that choose elements after the root's bits.
 unsigned slot_order(std::span<const Run> runs, Ipv6Prefix slot, std::size_t generosity);
 
 }  // namespace penumbra::ipv6_runs

@@ -15,7 +15,8 @@ using ipv6_runs::Pieces;
 
 constexpr std::size_t kConstants = std::size_t{1} << 16;
 constexpr std::size_t kMostLines = std::size_t{1} << 25, kMostEntries = std::size_t{1} << 25;
-/// Lines for a run to be found at once. In a large table they are few enough for all to have room.
+/// Bounds of the cost, in lines, of a run that needs more than one line. A large table uses a low cost, so that all its
+/// lines fit.
 constexpr std::size_t kLeastGenerosity = 4, kMostGenerosity = 64;
 constexpr std::size_t kRootRegion = 0, kEntryRegion = 1, kLineRegion = 2, kDeeperRegion = 3;
 static_assert(sizeof(ipv6_runs_line) == 64 && Blocks::kMostOrder < 1U << IPV6_RUNS_ORDER_BITS);
@@ -38,12 +39,12 @@ bool is_constant(std::uint32_t element) {
 bool leads_deeper(std::uint16_t value) {
   return value != 0 && value < IPV6_RUNS_DEEPER;
 }
-/// Of as many deeper units.
+/// Returns the order of a block of `count` entries.
 unsigned order_for(std::size_t count) {
   return static_cast<unsigned>(std::bit_width(count - 1));
 }
 
-/// The first prefix behind a /24 with all that lies in it.
+/// Returns the first prefix after a /24 and all prefixes inside it.
 Ipv6Prefixes::Iterator behind(const Ipv6Prefixes& prefixes, Ipv6Prefix slot) {
   const std::uint64_t next = slot.address.high + (std::uint64_t{1} << (64 - IPV6_RUNS_ROOT_BITS));
   return next == 0 ? prefixes.end() : prefixes.first_in({{next, 0}, 0});
@@ -71,7 +72,7 @@ Ipv6Runs::Version::Version(GracePeriods& grace_periods, const Ipv6Prefixes& pref
       deeper_changes_(kDeeperRegion) {
   for (auto it = prefixes.begin(); it != prefixes.end();) {
     const auto& [prefix, next_hop] = *it;
-    if (prefix.length <= IPV6_RUNS_ROOT_BITS) {  // what lies in it comes later
+    if (prefix.length <= IPV6_RUNS_ROOT_BITS) {  // longer prefixes inside follow later
       std::fill_n(&root_[slot_number(prefix.address)], std::size_t{1} << (IPV6_RUNS_ROOT_BITS - prefix.length),
                   constant(ipv6_runs::value_of(next_hop)));
       ++it;
@@ -120,7 +121,7 @@ std::size_t Ipv6Runs::Version::bytes() const {
          line_blocks_.end() * (sizeof(Line) + sizeof(std::uint32_t));
 }
 
-/// The element that gives one answer for all.
+/// Returns the element of a slot that gives one answer for all addresses.
 Ipv6Runs::Version::Element Ipv6Runs::Version::constant(std::uint16_t value) {
   if (value == 0) return 0;
   const std::uint32_t number = std::uint32_t{static_cast<std::uint16_t>(~value)} + 1;
@@ -134,7 +135,7 @@ Ipv6Runs::Version::Element Ipv6Runs::Version::constant(std::uint16_t value) {
   return element;
 }
 
-/// Makes lines of the runs; the element that leads to them.
+/// Makes lines for the runs. Returns the element that leads to them.
 Ipv6Runs::Version::Element Ipv6Runs::Version::lay_out(std::span<const Run> runs, Ipv6Prefix region,
                                                       unsigned least_order) {
   if (runs.size() == 1) return constant(runs[0].value);
@@ -145,7 +146,7 @@ Ipv6Runs::Version::Element Ipv6Runs::Version::lay_out(std::span<const Run> runs,
   return element_of(block);
 }
 
-/// Writes a line that no reader is in.
+/// Writes a line that no reader accesses.
 void Ipv6Runs::Version::fill(std::uint32_t number, std::span<const Run> runs, Ipv6Prefix part) {
   const Pieces pieces(runs, part);
   Line line{};
@@ -225,7 +226,7 @@ void Ipv6Runs::Version::plan_short(Ipv6Prefix prefix) {
   painted_ = ipv6_runs::runs_in(prefixes_, prefix, IPV6_RUNS_ROOT_BITS);
 }
 
-/// Of what lies in one slot and has elements of its own.
+/// Plans the changes of a region within one slot that has elements of its own.
 void Ipv6Runs::Version::plan_region(Ipv6Prefix region) {
   const Element element = root_[slot_number(region.address)];
   std::uint32_t entry = ipv6_runs_next(element, ipv6_runs_unit({region.address.high, 0}, IPV6_RUNS_ROOT_BITS));
@@ -237,7 +238,7 @@ void Ipv6Runs::Version::plan_region(Ipv6Prefix region) {
                 });
 }
 
-/// Whether the lines that are there serve with other values.
+/// Returns true if new values in the existing lines suffice, and plans them.
 bool Ipv6Runs::Version::plan_values(Element element, std::span<const Run> runs, Ipv6Prefix part) {
   if (is_constant(element) || runs.size() == 1) return false;
   const std::size_t planned = values_.size();
@@ -264,7 +265,7 @@ bool Ipv6Runs::Version::plan_values_of_line(std::uint32_t number, const Pieces& 
   return true;
 }
 
-/// Takes back what was made for the change.
+/// Frees the blocks that were allocated for the change.
 void Ipv6Runs::Version::give_up() {
   for (const Block block : taken_lines_) line_blocks_.give_back(block);
   for (const Block block : taken_entries_) entry_blocks_.give_back(block);
@@ -280,7 +281,7 @@ void Ipv6Runs::Version::forget_plan() {
 }
 
 void Ipv6Runs::Version::carry_out() {
-  flush();  // before what leads there, for a mirror that copies at once
+  flush();  // new lines before the elements that lead to them, for a mirror that copies immediately
   for (const Value& value : values_) {
     std::atomic_ref(lines_[value.line].value[value.run]).store(value.after, std::memory_order_relaxed);
     note_line(value.line);
@@ -302,7 +303,7 @@ void Ipv6Runs::Version::carry_out() {
   announce();
 }
 
-/// The constant elements of the root.
+/// Writes the constant elements of the root.
 void Ipv6Runs::Version::paint() {
   for (std::size_t i = 0; i < painted_.size(); ++i) {
     const std::uint32_t last =
@@ -314,7 +315,8 @@ void Ipv6Runs::Version::paint() {
   }
 }
 
-/// Release, so that who sees an element sees what it leads to. Returns what it was.
+/// Stores with release, so that a reader that sees an element sees the memory that it refers to. Returns the previous
+/// element.
 Ipv6Runs::Version::Element Ipv6Runs::Version::exchange(Element& element, Element after) {
   const Element before = element;
   std::atomic_ref(element).store(after, std::memory_order_release);
@@ -367,7 +369,7 @@ void Ipv6Runs::Version::flush() {
   root_changes_.flush(*table_);
 }
 
-/// Tells mirrors of the changes, or of the whole again when there is more than they have copies of.
+/// Announces the changes to mirrors, or publishes the table again if it has outgrown their copies.
 void Ipv6Runs::Version::announce() {
   flush();
   if (line_blocks_.end() > announced_lines_ || entry_blocks_.end() > announced_entries_) publish_to(*table_);

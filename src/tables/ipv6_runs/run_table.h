@@ -18,16 +18,17 @@
 
 namespace penumbra {
 
-/// One version of the lookup structure. Elements and lines 0 to 2^16 - 1 are constant: those of number n give one
-/// answer for all, the n-th next hop counted from 1, or none.
+/// A version of the lookup structure. Elements and lines 0 to 2^16 - 1 are constant: number n gives one answer for all
+/// addresses. The answer is next hop n - 1, or no route for number 0.
 class Ipv6Runs::Version {
  public:
-  /// Of what is in `prefixes`, which outlives it. Throws std::length_error.
+  /// Makes a version of `prefixes`, which must outlive the version. Throws std::length_error if lines or entries run
+  /// out.
   Version(GracePeriods& grace_periods, const Ipv6Prefixes& prefixes);
 
-  /// From now on readers may be about and changes are announced.
+  /// Publishes the version to `table`. Readers may then exist, and changes are announced.
   void publish_to(Table& table);
-  /// Comes in line with the prefixes, after one was changed. Throws std::length_error before it has changed anything.
+  /// Updates the version after one of the prefixes changed. Throws std::length_error before any change.
   void follow(Ipv6Prefix changed, bool was_there, bool is_there);
   std::size_t bytes() const;
 
@@ -36,12 +37,12 @@ class Ipv6Runs::Version {
   using Line = ipv6_runs_line;
   using Element = std::uint32_t;
 
-  /// What a /24 with longer prefixes has of them.
+  /// A /24 with longer prefixes.
   struct Slot {
     std::size_t prefixes = 0;
-    std::size_t laid_out_for = 0;  ///< what it had of them when its order was chosen
+    std::size_t laid_out_for = 0;  ///< number of prefixes when its order was chosen
   };
-  /// An element of the root or of `entries` that is to be exchanged.
+  /// An element of the root or of `entries` to replace.
   struct Exchange {
     Element* element;
     Element after;
@@ -87,14 +88,14 @@ class Ipv6Runs::Version {
   std::size_t generosity_;
   std::unordered_map<std::uint32_t, Slot> slots_;  ///< by number in the root
 
-  // The change that is being made.
+  // The planned change.
   std::vector<Exchange> exchanges_;
   std::vector<Value> values_;
-  std::vector<Run> painted_;  ///< what constant elements of the root become
+  std::vector<Run> painted_;  ///< new values of constant elements of the root
   Ipv6Prefix painted_region_;
   std::vector<Block> taken_lines_, taken_entries_;
 
-  std::size_t announced_lines_, announced_entries_;  ///< that mirrors have room for
+  std::size_t announced_lines_, announced_entries_;  ///< capacity of the mirrors' copies
   TableChanges<Element> root_changes_, entry_changes_;
   TableChanges<Line> line_changes_;
   TableChanges<std::uint32_t> deeper_changes_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ipv6_trie_lookup() for cores with AVX-512: the entries of sixteen addresses are gathered at once, and then of those
-// that lead on the next ones, until none does. Groups of addresses go through each level together, so that more entries
-// are asked for before the first is needed.
+// ipv6_trie_lookup() for cores with AVX-512. Gathers the entries of sixteen addresses at once, then the next entries of
+// addresses with a node, until no entry is a node. Groups of addresses pass each level together, so that more loads
+// overlap.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@
 namespace penumbra::ipv6_trie {
 
 constexpr std::uint32_t kLanes = 16;
-/// Of what goes through the levels together while there are so many addresses; a multiple of kLanes.
+/// Maximum number of addresses that pass the levels together; a multiple of kLanes.
 constexpr std::uint32_t kGroup = 64;
 
-/// A quarter of each of kLanes addresses; quarter 0 has their first bits.
+/// Returns a quarter of each of kLanes addresses. Quarter 0 has the leading bits.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __m512i quarters(const ipv6_address* address,
                                                                               unsigned quarter) {
   static_assert(sizeof(ipv6_address) == 16);
   const __m512i of_eight = _mm512_set_epi32(28, 24, 20, 16, 12, 8, 4, 0, 28, 24, 20, 16, 12, 8, 4, 0);
-  // A half's first bits are in its second word.
+  // The leading bits of a half are in its second word.
   const __m512i word = _mm512_add_epi32(of_eight, _mm512_set1_epi32(static_cast<int>(quarter ^ 1)));
   const __m512i first = _mm512_permutex2var_epi32(_mm512_loadu_si512(address), word, _mm512_loadu_si512(address + 4));
   const __m512i second =
@@ -30,7 +30,7 @@ constexpr std::uint32_t kGroup = 64;
   return _mm512_inserti64x4(first, _mm512_castsi512_si256(second), 1);
 }
 
-/// Which entries are numbers of nodes.
+/// Returns the mask of the entries that are nodes.
 [[gnu::always_inline, gnu::target("arch=x86-64-v4")]] inline __mmask16 lead_on(__m512i entries) {
   static_assert(IPV6_TRIE_NODE == 1U << 31);
   return _mm512_movepi32_mask(entries);
@@ -43,7 +43,7 @@ template <std::size_t kBlocks>
                                                                                std::uint16_t* next_hop) {
   static_assert(IPV6_TRIE_ROOT_BITS == 24 && IPV6_TRIE_NODE_BITS == 8);
   constexpr __mmask16 kAll = 0xFFFF;
-  __m512i rest[kBlocks];  // what is left of the quarters at hand, in the upper bits
+  __m512i rest[kBlocks];  // remaining bits of the current quarters, in the upper bits
   __m512i entry[kBlocks];
   __m512i all_entries = _mm512_setzero_si512();
   for (std::size_t i = 0; i < kBlocks; ++i) {
@@ -56,7 +56,7 @@ template <std::size_t kBlocks>
     all_entries = _mm512_setzero_si512();
     for (std::size_t i = 0; i < kBlocks; ++i) {
       if (byte % 4 == 0) rest[i] = quarters(address + i * kLanes, byte / 4);
-      // IPV6_TRIE_NODE is shifted out.
+      // The shift removes IPV6_TRIE_NODE.
       const __m512i number = _mm512_or_si512(_mm512_slli_epi32(entry[i], 8), _mm512_srli_epi32(rest[i], 24));
       rest[i] = _mm512_slli_epi32(rest[i], 8);
       entry[i] = gather(view.entries, number, lead_on(entry[i]), entry[i]);
@@ -69,7 +69,7 @@ template <std::size_t kBlocks>
   }
 }
 
-/// The shader's arguments and answers.
+/// Has the arguments and results of the shader.
 [[gnu::target("arch=x86-64-v4")]] inline void lookup_avx512(ipv6_trie_view view, const ipv6_address* address,
                                                             std::uint16_t* next_hop, std::uint32_t n) {
   for (; n >= kGroup; n -= kGroup, address += kGroup, next_hop += kGroup) {

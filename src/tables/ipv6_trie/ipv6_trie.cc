@@ -24,7 +24,7 @@ static_assert(kAllNodes <= (1U << 31) / IPV6_TRIE_NODE_ENTRIES, "ipv6_trie.avx51
 constexpr unsigned kDepths = 1 + (128 - IPV6_TRIE_ROOT_BITS) / IPV6_TRIE_NODE_BITS;
 constexpr std::size_t kRegion = 0;
 
-/// An answer: below its next hop stands how long the prefix is that it comes from, plus 1; 0 for none.
+/// An answer has the length of its prefix + 1 above the inverted next hop. An answer of 0 means no route.
 constexpr unsigned kCoverShift = 16;
 constexpr std::uint32_t answer(unsigned length, std::uint16_t next_hop) {
   return (length + 1) << kCoverShift | (static_cast<std::uint16_t>(~next_hop));
@@ -39,11 +39,11 @@ constexpr std::uint32_t node_of(std::uint32_t entry) {
   return entry - IPV6_TRIE_NODE;
 }
 
-/// Bits of an address that are decided at a depth and above it; the root's is 0.
+/// Returns the number of address bits that are decided down to a depth. The root has depth 0.
 constexpr unsigned bits_at(unsigned depth) {
   return IPV6_TRIE_ROOT_BITS + IPV6_TRIE_NODE_BITS * depth;
 }
-/// The depth at which prefixes of a length have their entries.
+/// Returns the depth at which prefixes of a length have their entries.
 constexpr unsigned depth_of(unsigned length) {
   return length <= IPV6_TRIE_ROOT_BITS ? 0
                                        : (length - IPV6_TRIE_ROOT_BITS + IPV6_TRIE_NODE_BITS - 1) / IPV6_TRIE_NODE_BITS;
@@ -59,12 +59,12 @@ std::size_t slot_in(std::uint32_t node, Ipv6Address address, unsigned depth) {
 
 }  // namespace
 
-/// One whole content.
+/// A complete table.
 class Ipv6Trie::Version {
  public:
   explicit Version(GracePeriods& grace_periods) : grace_periods_(grace_periods) {}
 
-  /// From now on readers may be about and changes are announced.
+  /// Publishes the version to `table`. Readers may then exist, and changes are announced.
   void publish_to(Table& table) {
     table_ = &table;
     while (announced_nodes_ < used_.size()) announced_nodes_ *= 2;
@@ -93,7 +93,7 @@ class Ipv6Trie::Version {
     announce();
   }
 
-  /// `parent` is the answer of what covers the prefix.
+  /// `parent` is the answer of the next shorter prefix that covers the prefix.
   void remove(Ipv6Prefix prefix, std::uint32_t parent) {
     std::array<std::size_t, kDepths> way;
     way[0] = root_slot(prefix.address);
@@ -105,7 +105,7 @@ class Ipv6Trie::Version {
     for (; depth > 0; --depth) {
       const auto node = static_cast<std::uint32_t>(way[depth] / IPV6_TRIE_NODE_ENTRIES);
       if (--used(node) > 0) break;
-      // No prefix and no node is left in it: one answer for all.
+      // The node has no prefix and no node left, so all its entries have one answer.
       write(way[depth - 1], entries_[way[depth]]);
       retired_.push_back({grace_periods_.start(), node});
     }
@@ -116,7 +116,7 @@ class Ipv6Trie::Version {
   std::size_t bytes() const { return (kRootNodes + used_.size()) * IPV6_TRIE_NODE_ENTRIES * sizeof(std::uint32_t); }
 
  private:
-  /// A node that is linked no more, and the grace period after which no reader is in it.
+  /// An unlinked node and the token of the grace period after which no reader accesses it.
   struct RetiredNode {
     std::uint64_t token;
     std::uint32_t node;
@@ -124,7 +124,7 @@ class Ipv6Trie::Version {
 
   std::uint16_t& used(std::uint32_t node) { return used_[node - kRootNodes]; }
 
-  /// Puts the prefix into new nodes below `slot` at depth `at`, whose answer they take over.
+  /// Adds the prefix in new nodes below `slot` at depth `at`. The nodes inherit the answer of the slot.
   void hang(Ipv6Prefix prefix, std::uint32_t entry, std::size_t slot, unsigned at) {
     unsigned depth = depth_of(prefix.length);
     reserve(depth - at);
@@ -145,7 +145,7 @@ class Ipv6Trie::Version {
     write(slot, IPV6_TRIE_NODE + below);
   }
 
-  /// Sees to it that so many nodes can be taken.
+  /// Ensures that `count` nodes are free. May wait for grace periods. Throws std::length_error if the trie is full.
   void reserve(std::size_t count) {
     while (!retired_.empty() && grace_periods_.elapsed(retired_.front().token, false)) free_oldest();
     const std::size_t unused = kMaxNodes - used_.size();
@@ -172,8 +172,8 @@ class Ipv6Trie::Version {
     return static_cast<std::uint32_t>(kRootNodes + used_.size() - 1);
   }
 
-  /// Gives the answers under a prefix that no longer prefix covers another one, from the first slot that the prefix has
-  /// at its depth.
+  /// Replaces the answers under a prefix that no longer prefix covers. `slot` is the first slot of the prefix at its
+  /// depth.
   void paint(std::size_t slot, unsigned length, unsigned depth, std::uint32_t entry) {
     const std::size_t end = slot + (std::size_t{1} << (bits_at(depth) - length));
     for (; slot < end; ++slot) paint_slot(slot, length, entry);
@@ -188,7 +188,8 @@ class Ipv6Trie::Version {
     }
   }
 
-  /// Writes an entry that readers may be reading. Release, so that who sees a node linked sees it filled.
+  /// Writes an entry that readers may load at the same time. The store is a release store: a reader that sees the link
+  /// to a node also sees the entries of the node.
   void write(std::size_t slot, std::uint32_t entry) {
     if (entries_[slot] == entry) return;
     std::atomic_ref(entries_[slot]).store(entry, std::memory_order_release);
@@ -197,7 +198,7 @@ class Ipv6Trie::Version {
     }
   }
 
-  /// Tells mirrors of the changes, or of the whole again when there are more nodes than they have copies of.
+  /// Announces the changes to mirrors, or publishes the table again if it has outgrown their copies.
   void announce() {
     if (table_ == nullptr) return;
     if (used_.size() <= announced_nodes_) return changes_.flush(*table_);
@@ -213,8 +214,8 @@ class Ipv6Trie::Version {
   const ipv6_trie_view view_{entries_.data()};
   TableChanges<std::uint32_t> changes_{kRegion};
 
-  std::vector<std::uint16_t> used_;  ///< of each node ever used: prefixes and nodes that have their entries in it
-  std::size_t announced_nodes_ = kFirstNodes;  ///< that mirrors have room for
+  std::vector<std::uint16_t> used_;            ///< by node: number of prefixes and nodes that have entries in it
+  std::size_t announced_nodes_ = kFirstNodes;  ///< capacity of the mirrors' copies, in nodes
   std::vector<std::uint32_t> free_;
   std::deque<RetiredNode> retired_;  ///< in the order of their tokens
 };

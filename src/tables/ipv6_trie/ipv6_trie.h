@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The IPv6 table whose lookup structure is a trie of bytes below a root of 24 bits, by the shader `ipv6_trie`
-// (ipv6_trie.shader.h).
+// An IPv6 table with a trie of bytes below a root of 24 bits, which the shader `ipv6_trie` (ipv6_trie.shader.h) reads.
 //
-// Changes rewrite entries one at a time, and each entry that is no node decides the answer of whole addresses. A node
-// is filled before it is linked. Once unlinked it stays as it was until a grace period has elapsed: who is in it
-// answers as of the moment of its unlinking.
+// Changes rewrite entries one at a time, and each entry that is not a node decides the answers of whole addresses. A
+// node is filled before it is linked. An unlinked node stays unchanged until a grace period has elapsed, so a reader in
+// it gets the answers from before the unlinking.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +17,13 @@ namespace penumbra {
 
 class Ipv6Trie final : public Ipv6Lookup {
  public:
-  static constexpr std::size_t kMaxNodes = 4'128'768;  ///< of 256 entries and 1 KiB each, below the root
+  static constexpr std::size_t kMaxNodes = 4'128'768;  ///< nodes below the root, of 256 entries and 1 KiB each
 
-  /// An empty table, published. `grace_periods` outlives it.
+  /// Makes and publishes an empty table. `grace_periods` must outlive the table.
   explicit Ipv6Trie(GracePeriods& grace_periods);
   ~Ipv6Trie() override;
 
-  std::size_t nodes() const;  ///< in use, below the root
+  std::size_t nodes() const;  ///< number of nodes in use below the root
   std::size_t lookup_bytes() const override;
 
  private:

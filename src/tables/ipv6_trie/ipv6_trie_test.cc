@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What only the trie has: nodes.
+// Features of the trie only: nodes.
 #include "tables/ipv6_trie/ipv6_trie.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a station of a switched network is: VLAN and MAC address to a value. A cuckoo table whose digests are the keys
- * themselves, permuted. */
+ * Finds a station of a switched network: VLAN and MAC address to a value. The table is a cuckoo table whose digests are
+ * permuted keys. */
 #ifndef PENUMBRA_SHADERS_L2_H
 #define PENUMBRA_SHADERS_L2_H
 
@@ -13,7 +13,7 @@ enum { L2_KEY_BITS = 60, L2_VALUE_BITS = 16, L2_UNKNOWN = CUCKOO_TABLE_NOT_FOUND
 #define L2_FACTOR_1 0x9E3779B97F4A7C15U
 #define L2_FACTOR_2 0xD6E8FEB86659FD93U
 
-/* A permutation of the keys: every step can be undone. A key is VLAN << 48 | MAC address. */
+/* Returns a permutation of the keys: every step is invertible. A key is VLAN << 48 | MAC address. */
 PENUMBRA_SHADER uint64_t l2_digest(uint64_t seed, uint64_t key) {
   uint64_t x = (key ^ seed) & L2_KEY_MASK;
   x = ((x ^ (x >> 31)) * L2_FACTOR_1) & L2_KEY_MASK;

@@ -15,7 +15,7 @@ static_assert(StationTable::kUnknown == L2_UNKNOWN);
 constexpr std::uint64_t kMacMask = (std::uint64_t{1} << 48) - 1;
 constexpr unsigned kMostVlan = 4095;
 
-/// What l2_digest() made the digest of.
+/// Returns the station of a digest; the inverse of l2_digest().
 Station station_of(std::uint64_t seed, std::uint64_t digest) {
   constexpr std::uint64_t kFirst = inverse(L2_FACTOR_1), kSecond = inverse(L2_FACTOR_2);
   std::uint64_t x = unshifted(digest, 32) * kSecond & L2_KEY_MASK;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lookups while stations come, go and move in a table that is 95% full, so that the others have to make room.
+// Lookups while stations are added, removed and moved in a table that is 95% full, so that insertions displace other
+// stations.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -24,15 +25,15 @@ constexpr std::size_t kChanges = 400'000 / kSanitizerScale, kRound = kChanges / 
 
 struct StationChange {
   Station station;
-  std::uint16_t value = 0;  ///< 0: it goes
+  std::uint16_t value = 0;  ///< 0 removes the station
 };
 
 Station any_station(Random& random) {
   return {static_cast<std::uint16_t>(random.below(4096)), {random.next() >> 16}};
 }
 
-/// The script of a test: what is changed, and what is right for the stations that readers ask for. Half of these are
-/// there all the time, and only move in the table.
+/// The script of a test: the changes, and the right answers for the stations of the lookups. Half of the stations are
+/// always present and only move within the table.
 struct StationScript {
   explicit StationScript(std::size_t size) {
     Random random(7);
@@ -55,9 +56,9 @@ struct StationScript {
     }
   }
 
-  std::vector<Station> before;         ///< there at the beginning
-  std::vector<StationChange> changes;  ///< then
-  std::vector<std::uint64_t> keys;     ///< whom readers ask for
+  std::vector<Station> before;         ///< present at the beginning
+  std::vector<StationChange> changes;  ///< after the beginning
+  std::vector<std::uint64_t> keys;     ///< keys of the lookups
   std::vector<churn::Answers> answers;
 
  private:
@@ -99,7 +100,7 @@ TEST_P(StationChurn, NeverHidesAStationFromReaders) {
   EXPECT_EQ(table.slots(), slots) << "then nothing had to make room";
 }
 
-/// From a nearly empty table to 32 times its first size, while readers ask.
+/// The table grows from nearly empty to 32 times its first size during lookups.
 TEST_P(StationChurn, HidesNothingWhileTheTableGrows) {
   QuiescentStates states(churn::kReaders);
   StationTable table(12, states);

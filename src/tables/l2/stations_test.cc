@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stations of a switch on every engine, against a map: random ones, and the addresses of real captures.
+// The stations of a switch on every engine, compared with a map: random stations, and the addresses of real captures.
 #include "stations.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ class StationLookup : public testing::TestWithParam<std::string> {
   void insert(Station station, std::uint16_t value) {
     ASSERT_EQ(table_.insert(station, value), oracle_.insert_or_assign(station, value).second);
   }
-  /// Asks for all that are there and these.
+  /// Looks up all present stations and `probes`.
   void expect_equal(std::vector<Station> probes) {
     table_.commit();
     for (const auto& each : oracle_) probes.push_back(each.first);
@@ -84,7 +84,7 @@ TEST_P(StationLookup, FindsRandomStationsAtEveryLoad) {
   }
 }
 
-/// As a maker numbers them and a cloud gives them out: in a row.
+/// Consecutive addresses, as a vendor or a cloud assigns them.
 TEST_P(StationLookup, FindsStationsInARow) {
   std::vector<Station> nobody;
   for (std::uint64_t i = 0; i < 60'000 / kSanitizerScale; ++i) {
@@ -95,7 +95,7 @@ TEST_P(StationLookup, FindsStationsInARow) {
   expect_equal(nobody);
 }
 
-/// The sources and destinations of a capture.
+/// Returns the sources and destinations of a capture.
 std::vector<Station> stations_of(const std::filesystem::path& path) {
   std::vector<Station> stations;
   for (const auto& frame : frames_of(path)) {

@@ -10,15 +10,15 @@
 
 namespace penumbra::ndn {
 
-/// Memory for the bytes of millions of names: taken from large pages piece by piece, given back to a list of pieces of
-/// the same size. A piece counts who needs it.
+/// Memory for the bytes of millions of names. Blocks are allocated from large pages and freed to a list of blocks of
+/// the same size. Each block counts its users.
 class NameBytes {
  public:
   static constexpr std::size_t kMost = 65'535;
 
-  /// A copy of `size` bytes, kMost at the most, that `users` need.
+  /// Returns a copy of `size` bytes (at most kMost) with `users` users.
   const std::uint8_t* take(const std::uint8_t* bytes, std::size_t size, std::uint32_t users);
-  /// One that needed it does no longer.
+  /// Removes one user of a copy, and frees the copy after the last.
   void release(const std::uint8_t* bytes);
   std::size_t memory_bytes() const { return used_; }
 
@@ -27,7 +27,7 @@ class NameBytes {
     std::uint32_t users = 0;
     std::uint32_t size_class = 0;
   };
-  /// Pieces that nobody needs: each holds the chain behind it.
+  /// A list of free blocks; each free block holds the rest of the list.
   struct Chain {
     std::byte* first = nullptr;
   };
@@ -37,8 +37,8 @@ class NameBytes {
   std::byte* new_piece(std::size_t bytes);
 
   std::vector<HugeMemory> segments_;
-  std::size_t left_ = 0;                ///< in the last of them
-  std::size_t used_ = 0;                ///< bytes that pieces take, those that nobody needs included
+  std::size_t left_ = 0;                ///< bytes left in the last segment
+  std::size_t used_ = 0;                ///< bytes of all blocks, including free ones
   std::array<Chain, kClasses> free_{};  ///< by size
 };
 

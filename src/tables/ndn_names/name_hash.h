@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The digests of all prefixes of a name in one pass: SipHash-1-3 (J.-P. Aumasson, D. Bernstein: SipHash: a Fast
-// Short-Input PRF, INDOCRYPT 2012) over the components, finished anew behind each. Who does not know the key cannot
-// choose names whose digests meet.
+// The digests of all prefixes of a name in one pass. The hash is SipHash-1-3 (J.-P. Aumasson, D. Bernstein: SipHash: a
+// Fast Short-Input PRF, INDOCRYPT 2012) over the components, finalised after each component. An attacker without the
+// key cannot choose names whose digests collide.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace penumbra::ndn {
 
-/// What the digests of a table are made with.
+/// The key of a table's digests.
 struct NameKey {
   std::uint64_t low = 0, high = 0;
 };
@@ -27,7 +27,8 @@ class NameHash {
         c_(key.low ^ 0x6c79'6765'6e65'7261),
         d_(key.high ^ 0x7465'6462'7974'6573) {}
 
-  /// Goes on with a component. Its type and length come first, so that no two names are the same input.
+  /// Hashes one more component. The component's type and length come first, so that different names are different
+  /// inputs.
   void add(const Element& component) {
     const Bytes value = component.value;
     absorb(component.type | std::uint64_t{value.size()} << 32);
@@ -35,7 +36,7 @@ class NameHash {
     for (; at + 8 <= value.size(); at += 8) absorb(load<std::uint64_t>(value.data() + at));
     if (at < value.size()) absorb(tail(value, value.size() - at));
   }
-  /// The digest of the components so far.
+  /// Returns the digest of the components so far.
   std::uint64_t digest() const {
     NameHash end = *this;
     end.c_ ^= 0xFF;
@@ -44,7 +45,7 @@ class NameHash {
   }
 
  private:
-  /// The last 1 to 7 bytes of a value, without reading past it.
+  /// Returns the last 1 to 7 bytes of a value without reading past its end.
   static std::uint64_t tail(Bytes value, std::size_t count) {
     if (value.size() >= 8) return load<std::uint64_t>(value.data() + value.size() - 8) >> (64 - 8 * count);
     const std::uint8_t* const at = value.data();
@@ -74,14 +75,14 @@ class NameHash {
   std::uint64_t a_, b_, c_, d_;
 };
 
-/// What the digests of a table's prefixes are: NameHash's, cut to their bits. `bits` is NDN_NAMES_DIGEST_BITS except in
-/// tests of what happens when digests meet.
+/// The digests of a table's prefixes: NameHash's digests cut to `bits` bits. `bits` is NDN_NAMES_DIGEST_BITS except in
+/// tests of collisions.
 struct NameDigests {
   NameKey key;
   unsigned bits = NDN_NAMES_DIGEST_BITS;
 
   std::uint64_t cut(std::uint64_t digest) const { return digest & ((std::uint64_t{1} << bits) - 1); }
-  /// Writes those of the first `most` components of a name, whose components are valid, or of all if it has less.
+  /// Writes the digests of the prefixes of a name, up to `most` components. The components must be valid.
   void fill(Bytes name, std::uint32_t most, ndn_names_key& key_of_name) const {
     NameHash hash(key);
     std::uint32_t components = 0;

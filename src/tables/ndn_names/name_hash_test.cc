@@ -17,7 +17,7 @@ using testing_support::bytes_of;
 using testing_support::Components;
 using testing_support::encoded;
 
-/// SipHash-1-3 of whole words, as its authors have it.
+/// SipHash-1-3 of whole words as in the paper.
 std::uint64_t reference(NameKey key, const std::vector<std::uint64_t>& words) {
   std::uint64_t v[4] = {key.low ^ 0x736f6d6570736575, key.high ^ 0x646f72616e646f6d, key.low ^ 0x6c7967656e657261,
                         key.high ^ 0x7465646279746573};
@@ -38,7 +38,7 @@ TEST(NameHash, IsSipHashOfTypeLengthAndValueOfEachComponent) {
   constexpr NameKey kKey{0x0706050403020100, 0x0F0E0D0C0B0A0908};
   Random random(3);
   for (std::size_t length = 0; length < 40; ++length) {
-    // Exactly as long as it is, so that a sanitizer sees what is read past it.
+    // The memory is exactly as long as the value, so that a sanitizer finds reads past its end.
     const auto value = std::make_unique<std::uint8_t[]>(length);
     std::vector<std::uint64_t> words{std::uint64_t{length} << 32 | kGenericType};
     for (std::size_t i = 0; i < length; ++i) {

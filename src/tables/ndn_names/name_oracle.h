@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: names made of text, and a table of them that is slow and obvious.
+// Names made of text, and a slow but obvious table of names, for tests.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace penumbra::ndn::testing_support {
 
-/// A name's components, each a type and a value, written here by themselves.
+/// The components of a name, each a type and a value, encoded by code that is independent of the product.
 using Components = std::vector<std::pair<std::uint16_t, std::string>>;
 
 inline void append_number(std::string& bytes, std::size_t number) {
@@ -25,7 +25,7 @@ inline void append_number(std::string& bytes, std::size_t number) {
   bytes += static_cast<char>(number);
 }
 
-/// Of the first `count` components.
+/// Returns the encoding of the first `count` components.
 inline std::string encoded(const Components& components, std::size_t count) {
   std::string bytes;
   for (std::size_t i = 0; i < count; ++i) {
@@ -43,7 +43,7 @@ inline Bytes bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-/// The labels of a domain name from its end on.
+/// Returns the labels of a domain name, last label first.
 inline Components reversed_domain(std::string_view domain) {
   Components components;
   while (!domain.empty()) {
@@ -55,8 +55,8 @@ inline Components reversed_domain(std::string_view domain) {
   return components;
 }
 
-/// Up to `most` components out of few letters, so that names share prefixes; now and then a long one, an empty one, or
-/// one of another type.
+/// Returns up to `most` components of few different letters, so that names share prefixes. Some components are long,
+/// empty or of another type.
 inline Components any_name(Random& random, std::uint32_t most) {
   Components components(random.below(most + 1));
   for (auto& [type, value] : components) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned kValueBits = NDN_NAMES_NODE_BITS + 1;
 
-/// A node as the cuckoo table holds it.
+/// Returns the value of a node in the cuckoo table.
 constexpr std::uint32_t value_of(std::uint32_t node, bool has_children) {
   return node << 1 | (has_children ? 1 : 0);
 }
@@ -97,7 +97,8 @@ void NameTable::prefetch(const ndn_names_key& key) const noexcept {
 
 std::uint16_t NameTable::next_hop(std::uint32_t found, Bytes name) const noexcept {
   while (!begins_like(nodes_[node_of(found)], name)) [[unlikely]] {
-    // Another prefix's digest. No longer one is there that could be the name's, unless by such another chance.
+    // The digest belongs to another prefix, so the name's prefix of this length is absent, and so are longer ones. The
+    // search continues among shorter prefixes.
     ndn_names_key key;
     digests_.fill(name, (found >> NDN_NAMES_NODE_BITS) - 1, key);
     key.first = std::max<std::uint32_t>(key.components, 1);
@@ -113,7 +114,7 @@ std::uint16_t NameTable::next_hop(std::uint32_t found, Bytes name) const noexcep
   return next_hop;
 }
 
-/// Components say where they end: what begins like some components has those components.
+/// The encoding of a component includes its length, so equal leading bytes mean equal leading components.
 bool NameTable::begins_like(const Node& node, Bytes name) const noexcept {
   if (node.length == 0) return true;
   return node.length <= name.size() && std::memcmp(node.bytes, name.data(), node.length) == 0;
@@ -128,7 +129,7 @@ void NameTable::set_next_hop(std::uint32_t node, std::uint16_t next_hop) {
       .store(static_cast<std::uint16_t>(~next_hop), std::memory_order_relaxed);
 }
 
-/// Throws as insert() does for what is no name.
+/// Throws std::invalid_argument for an invalid name, like insert().
 NameTable::Path NameTable::path_of(Bytes name) const {
   Path path;
   NameHash hash(digests_.key);
@@ -158,7 +159,7 @@ NameTable::Path NameTable::path_of(Bytes name) const {
   return path;
 }
 
-/// Throws DigestTaken if a prefix that is not there yet has the digest of one that is, or of a shorter one.
+/// Throws DigestTaken if a missing prefix has the digest of a present prefix or of a shorter prefix of the name.
 void NameTable::require_own_digests(const Path& path) const {
   const std::uint64_t* const digests = path.key.digest;
   for (std::uint32_t i = path.there; i < path.key.components; ++i) {
@@ -169,7 +170,7 @@ void NameTable::require_own_digests(const Path& path) const {
   }
 }
 
-/// Adds the prefixes that are missing, the shortest first: a longer one is never there without the shorter ones.
+/// Adds the missing prefixes, shortest first. A longer prefix is never present without the shorter ones.
 void NameTable::add_nodes(Path& path, Bytes name, std::uint16_t next_hop) {
   const std::uint32_t before = path.there, components = path.key.components;
   reclaim();
@@ -177,7 +178,8 @@ void NameTable::add_nodes(Path& path, Bytes name, std::uint16_t next_hop) {
     throw std::length_error("the table of names is full: its limit is " + std::to_string(kMostPrefixes) + " prefixes");
   }
   const std::uint8_t* const bytes = bytes_.take(name.data(), name.size(), components - before);
-  // Longer ones may be there before a reader stops here. A reader that stops has seen what was before.
+  // The flag is set before longer prefixes are added. A reader that still sees the old value sees the table before the
+  // change.
   if (before > 0) prefixes_.insert(path.key.digest[before - 1], value_of(path.nodes[before], true));
   for (std::uint32_t i = before + 1; i <= components; ++i) {
     const std::uint32_t node = take_node(), parent = path.nodes[i - 1];
@@ -197,7 +199,7 @@ void NameTable::add_nodes(Path& path, Bytes name, std::uint16_t next_hop) {
   }
 }
 
-/// Takes prefixes out that are no names and that no names begin with any more, the longest first.
+/// Removes prefixes that are neither names nor prefixes of names, longest first.
 void NameTable::remove_unused(const Path& path, std::uint32_t components) {
   std::uint32_t i = components;
   for (; i > 0 && children_[path.nodes[i]] == 0 && next_hop_of(path.nodes[i]) == kNoRoute; --i) {
@@ -210,7 +212,7 @@ void NameTable::remove_unused(const Path& path, std::uint32_t components) {
 
 std::uint32_t NameTable::take_node() {
   if (free_nodes_.empty() && used_nodes_ == nodes_.size()) {
-    // Others are still being read: those are waited for.
+    // All unused nodes may still have readers, so the call waits for them.
     commit();
     if (!gone_.empty()) grace_periods_.elapsed(gone_.back().token, true);
     reclaim();
@@ -221,7 +223,7 @@ std::uint32_t NameTable::take_node() {
   return node;
 }
 
-/// Makes nodes free that no reader can hold any more.
+/// Frees nodes that no reader can hold any more.
 void NameTable::reclaim() {
   while (!gone_.empty() && grace_periods_.elapsed(gone_.front().token, false)) {
     const std::uint32_t node = gone_.front().node;
@@ -231,7 +233,7 @@ void NameTable::reclaim() {
   }
 }
 
-/// Keeps up how many components a search begins with and how many it needs at most.
+/// Updates the number of components with which a search begins, and the maximum number that a search needs.
 void NameTable::count_name(std::uint32_t components, bool there) {
   names_of_[components] += there ? 1 : ~0U;
   names_ += there ? 1 : ~std::size_t{0};

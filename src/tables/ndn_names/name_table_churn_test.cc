@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lookups while names come, go and lead elsewhere. What a lookup may find: the next hop of a name that was there at
-// some moment of it, and none that is shorter than one that was there all the time.
+// Lookups while names are added, removed and rerouted. A lookup must find the next hop of a name that was present at
+// some moment of the lookup. That name must not be shorter than a matching name that was present all the time.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -25,7 +25,7 @@ using testing_support::encoded;
 
 constexpr std::size_t kReaders = 2, kBatch = 64, kAsked = 2000, kChanges = 200'000 / kSanitizerScale;
 
-/// From how many changes on a name has which next hop.
+/// The changes of each name: pairs of a number of changes and the next hop from then on.
 using History = std::vector<std::pair<std::size_t, std::uint16_t>>;
 
 struct NameScript {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names on every engine against a map of them: random ones that share prefixes, the names of real domains, and names
-// whose digests meet.
+// Names on every engine, compared with a map: random names with common prefixes, names of real domains, and names with
+// equal digests.
 #include "name_table.h"
 
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ TEST_P(NameLookup, FindsTheLongestPrefix) {
                 {{8, "com"}, {8, ""}, {8, ""}}});
 }
 
-/// Each number of components up to the limit, in the table and asked for, whatever the search begins with.
+/// Stores and looks up names of each number of components up to the limit, with any first probe.
 TEST_P(NameLookup, FindsPrefixesOfEveryLength) {
   Components name;
   for (int i = 0; i < 40; ++i) name.emplace_back(8, std::to_string(i));
@@ -116,7 +116,7 @@ TEST_P(NameLookup, FindsRandomNames) {
   expect_equal(names);
 }
 
-/// As those whose components and first try are cut to what there may be: engines measure shaders on such keys.
+/// The result must equal that of clamped keys, because engines measure shaders on random keys.
 TEST_P(NameLookup, AnswersKeysOfAnyBytes) {
   Random random(7);
   for (int i = 0; i < 1000; ++i) insert(any_name(random, 6), static_cast<std::uint16_t>(i));
@@ -155,7 +155,7 @@ TEST_P(NameLookup, FindsRealDomains) {
   expect_equal(names);
 }
 
-/// With digests so short that they meet all the time, no answer is another name's.
+/// Digests are so short that they often collide, but no answer belongs to another name.
 TEST_P(NameLookup, TakesNoNameForAnotherOfTheSameDigest) {
   NameTable table(kKey, no_readers_, 20);
   conformance::ShaderRun run(GetParam(), "ndn_names", table.table());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NDN's TLV (NDN Packet Format Specification 0.3, "Type-Length-Value Encoding") as far as names need it: numbers, and
-// the components that a name consists of.
+// NDN's TLV encoding (NDN Packet Format Specification 0.3, "Type-Length-Value Encoding") as far as names need it:
+// numbers, and the components of names.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,15 @@ namespace penumbra::ndn {
 /// Bytes of a packet or of a name.
 using Bytes = std::span<const std::uint8_t>;
 
-/// The bytes that writing a number takes: 1, 3, 5 or 9.
+/// Returns the encoded size of a number in bytes: 1, 3, 5 or 9.
 constexpr std::size_t number_bytes(std::uint64_t number) {
   if (number < 253) return 1;
   if (number <= 0xFFFF) return 3;
   return number <= 0xFFFF'FFFF ? 5 : 9;
 }
 
-/// Takes a number off the front of `bytes`. False if they end before it does, or if it could be written shorter.
+/// Removes a number from the front of `bytes`. Returns false if the bytes end too early or the encoding is not the
+/// shortest.
 inline bool take_number(Bytes& bytes, std::uint64_t& number) {
   if (bytes.empty()) return false;
   const std::uint8_t first = bytes[0];
@@ -39,14 +40,14 @@ inline bool take_number(Bytes& bytes, std::uint64_t& number) {
   return number_bytes(number) == size;
 }
 
-/// One element: its type and its value.
+/// An element: its type and value.
 struct Element {
   std::uint32_t type = 0;
   Bytes value;
 };
 
-/// Takes an element off the front of `bytes`. False if they are none: they end before it does, it is not written in the
-/// shortest way, or its type is not 1 to 2^32 - 1.
+/// Removes an element from the front of `bytes`. Returns false if the bytes end too early, an encoding is not the
+/// shortest, or the type is not 1 to 2^32 - 1.
 inline bool take_element(Bytes& bytes, Element& element) {
   std::uint64_t type = 0, length = 0;
   if (!take_number(bytes, type) || type == 0 || type > 0xFFFF'FFFF) return false;
@@ -59,8 +60,8 @@ inline bool take_element(Bytes& bytes, Element& element) {
 inline constexpr std::uint32_t kImplicitDigestType = 1, kParametersDigestType = 2, kGenericType = 8;
 inline constexpr std::size_t kComponentDigestBytes = 32;
 
-/// Takes a component off the front of a name's value. False if it is none: its type is not 1 to 65535, or it is a
-/// digest of another length than 32 bytes (section "Name").
+/// Removes a component from the front of a name's value. Returns false if its type is not 1 to 65535, or if a digest
+/// does not have 32 bytes (section "Name").
 inline bool take_component(Bytes& name, Element& component) {
   if (!take_element(name, component) || component.type > 0xFFFF) return false;
   const bool is_digest = component.type <= kParametersDigestType;

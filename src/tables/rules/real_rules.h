@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rules and headers of ClassBench (Taylor, Turner: ClassBench: A Packet Classification Benchmark, 2007), for tests. A
-// rule is a line: @ addresses of both ends with prefix lengths, ports of both ends from : to, protocol/mask, and what
-// is not looked at here. The first rule wins. A header is a line of five numbers.
+// rule is a line: @, both addresses with prefix lengths, both port ranges (from : to), protocol/mask, and fields that
+// are ignored here. The first rule wins. A header is a line of five numbers.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ inline std::filesystem::path path_of(const std::string& name) {
   return shared_data() / "acl" / name;
 }
 
-/// Calls visit(line) for each line of a text, compressed or not.
+/// Calls visit(line) for each line of a text, which may be compressed.
 template <class Visit>
 void for_each_line(const std::filesystem::path& file, Visit visit) {
   const std::string command = "gzip --decompress --stdout --force '" + file.string() + "'";
@@ -35,11 +35,11 @@ void for_each_line(const std::filesystem::path& file, Visit visit) {
   while (std::fgets(line.data(), line.size(), text.get()) != nullptr) visit(line.data());
 }
 
-/// The numbers of a line, decimal or hexadecimal (0x), whatever stands between them.
+/// The numbers of a line, decimal or hexadecimal (0x), with any separators.
 class LineNumbers {
  public:
   explicit LineNumbers(const char* line) : at_(line) {}
-  /// Throws std::runtime_error if there are no more.
+  /// Throws std::runtime_error if no number is left.
   std::uint64_t next() {
     while (*at_ != 0 && std::isdigit(static_cast<unsigned char>(*at_)) == 0) ++at_;
     if (*at_ == 0) throw std::runtime_error("a line has too few numbers");
@@ -53,7 +53,7 @@ class LineNumbers {
   const char* at_;
 };
 
-/// Of equal priority: that which was added first wins.
+/// Returns rules of equal priority: the first rule wins.
 inline std::vector<Rule> read_rules(const std::filesystem::path& file) {
   std::vector<Rule> rules;
   for_each_line(file, [&](const char* line) {

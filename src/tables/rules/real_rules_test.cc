@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A structure for rules on those of ClassBench, against linear search. Compiled into each structure's test program.
+// A rule structure with ClassBench rules, compared with linear search. Compiled into each structure's test program.
 #include "tables/rules/real_rules.h"
 
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@
 namespace penumbra {
 namespace {
 
-/// A file of rules, one of headers ("" if there is none: then they are made of the rules), how many of them are asked
-/// for.
+/// A file of rules, a file of headers, and the number of headers to look up. Without a file of headers (""), the test
+/// makes headers from the rules.
 struct RealRules {
   const char* rules;
   const char* headers;
@@ -39,11 +39,11 @@ constexpr RealRules kFiles[]{{"acl1_1k", "", 2000},
                              {"gen_fw1_100k.gz", "gen_fw1_100k_trace.gz", 300},
                              {"gen_ipc1_100k.gz", "gen_ipc1_100k_trace.gz", 300}};
 
-/// What is right of a file's rules: the same on every engine.
+/// The right answers for a file's rules, which are the same on every engine.
 struct Course {
   std::vector<Rule> rules;
   std::vector<RuleWords> keys;
-  std::vector<std::size_t> right;  ///< the winners' places in `rules`, counted from 1; 0: none
+  std::vector<std::size_t> right;  ///< places of the winners in `rules`, counted from 1; 0: none
 };
 
 const Course& course_of(const RealRules& file) {

@@ -25,7 +25,7 @@ std::uint16_t port_in(PortRange ports, Random& random) {
   return static_cast<std::uint16_t>(ports.first + random.below(ports.last - ports.first + 1U));
 }
 
-/// A header that the rule matches; all bits that are the same to it are random.
+/// Returns a random header that the rule matches.
 RuleWords key_in(const RuleMatch& match, RuleFields fields, Random& random) {
   RuleWords key{};
   for (std::size_t word = 0; word < words_of(fields); ++word) {
@@ -41,7 +41,7 @@ RuleWords key_in(const RuleMatch& match, RuleFields fields, Random& random) {
   return key;
 }
 
-/// The best of a few rounds over the keys, or of as many batches as there is time for.
+/// Returns the best time of a few rounds over the keys. A round ends early after kLongestRound.
 double ns_per_key(RuleLookup& lookup, const RuleKeys& keys) {
   using Clock = std::chrono::steady_clock;
   std::array<std::uint32_t, kChunk> numbers;

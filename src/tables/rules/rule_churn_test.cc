@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lookups while rules come and go: each key is decided by one state of the rules, the last one committed before the
-// lookup or one that was committed meanwhile. Commits exchange several rules at once, so that a reader who saw a part
-// of one would answer what no state does. Compiled into each structure's churn test program.
+// Lookups while rules are added and removed. One state of the rules must decide each key: the last state committed
+// before the lookup, or one committed during the lookup. Commits replace several rules at once, so a reader that saw
+// part of a commit would return an answer of no state. Compiled into each structure's churn test program.
 #include <gtest/gtest.h>
 
 #include <cstddef>

@@ -13,13 +13,13 @@
 
 namespace penumbra {
 
-/// Headers, in the form that shaders take.
+/// Headers in the form that shaders take.
 class RuleKeys {
  public:
   RuleKeys(RuleFields fields, std::span<const RuleWords> keys);
 
   std::size_t size() const { return size_; }
-  /// From key number `index` on.
+  /// Returns the input column from key `index` on.
   const void* column(std::size_t index) const { return words_.data() + index * words_a_key_; }
 
  private:
@@ -28,14 +28,14 @@ class RuleKeys {
   std::vector<std::uint64_t> words_;
 };
 
-/// One thread's way to classify headers by a table of rules on an engine, both of which outlive it.
+/// Classifies headers with a table of rules on an engine, for one thread. Table and engine must outlive the object.
 class RuleLookup {
  public:
   RuleLookup(RuleTable& table, Engine& engine);
 
-  /// The numbers of the rules that win, 0 where none matches, in batches of `batch_items`.
+  /// Returns the numbers of the winning rules, 0 if none matches. Submits batches of `batch_items`.
   std::vector<std::uint32_t> find(const RuleKeys& keys, std::uint32_t batch_items = 4096);
-  /// Likewise of some of the keys, in one batch.
+  /// Does the same for some of the keys, in one batch.
   void find(const RuleKeys& keys, std::size_t begin, std::span<std::uint32_t> numbers);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A structure for rules against linear search: by small cases, on random rules of every kind, while rules come and go.
-// Compiled into each structure's test program.
+// A rule structure compared with linear search: small cases, random rules of every kind, and changing rules. Compiled
+// into each structure's test program.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -24,7 +24,7 @@ using rules_testing::expect_right;
 using rules_testing::Knobs;
 using rules_testing::Rules;
 
-/// Rules of one kind of fields, in a table that an engine looks up in.
+/// Rules of one kind of fields, in a table with an engine for lookups.
 struct Classifier {
   Classifier(const std::string& engine, RuleFields fields)
       : table(rules_testing::make_table(fields, no_readers)),
@@ -52,7 +52,7 @@ Rule ipv4_rule(std::uint64_t addresses_mask, PortRange source, PortRange destina
 
 class RuleLookup : public testing::TestWithParam<std::string> {
  protected:
-  /// Rules of these kinds, then keys that match many of them and keys that match few.
+  /// Tests rules with these parameters, first with keys that match many rules, then with keys that match few.
   void expect_right_of(const Knobs& knobs, std::size_t count, std::uint64_t seed) {
     Classifier of(GetParam(), knobs.fields);
     Rules source(knobs, seed);
@@ -94,7 +94,7 @@ TEST_P(RuleLookup, TakesTheHighestPriorityAndOfEqualOnesTheFirst) {
   EXPECT_EQ(of.best(kTcp), RULES_NONE);
 }
 
-/// All 64 bits of a rank count, not the 8 of a priority in the paper's words of 32.
+/// All 64 bits of a rank count, unlike the 8-bit priority in the 32-bit words of the paper.
 TEST_P(RuleLookup, TellsRanksApartThatDifferInTheirLowestBit) {
   NoReaders no_readers;
   const auto table = rules_testing::make_table(RuleFields::ipv4, no_readers);
@@ -133,7 +133,7 @@ TEST_P(RuleLookup, KeepsToTheBoundsOfPorts) {
   }
 }
 
-/// A rule may name a port by a mask and by a range that is none.
+/// A rule may restrict a port by a mask and by a range that no mask expresses.
 TEST_P(RuleLookup, TakesMaskAndRangeOfOnePortTogether) {
   Classifier of(GetParam(), RuleFields::ipv4);
   Rule odd_ports = ipv4_rule(0, {1000, 1300}, {}, 1);
@@ -146,8 +146,8 @@ TEST_P(RuleLookup, TakesMaskAndRangeOfOnePortTogether) {
 }
 
 TEST_P(RuleLookup, EqualsLinearSearchOverTheRangeOfKnobs) {
-  // `fast` plans longest for many masks with few values each, which not each of an engine's many settings has to wait
-  // for.
+  // The structure `fast` is slow for many masks with few values each. The test skips this case for further settings of
+  // an engine.
   const bool of_settings = GetParam().find(',') != std::string::npos;
   std::uint64_t seed = 1;
   for (const RuleFields fields : {RuleFields::ipv4, RuleFields::ipv6, RuleFields::openflow}) {
@@ -170,7 +170,7 @@ TEST_P(RuleLookup, EqualsLinearSearchOverTheRangeOfKnobs) {
   }
 }
 
-/// Half of what is there goes, the same number of others come, in commits of every size.
+/// Each commit removes half of the rules and adds as many others, in commits of every size.
 TEST_P(RuleLookup, EqualsLinearSearchWhileRulesComeAndGo) {
   for (const RuleFields fields : {RuleFields::ipv4, RuleFields::openflow}) {
     ManualGracePeriods grace_periods;
@@ -224,7 +224,7 @@ TEST(RuleTables, RefuseNumbersThatAreNone) {
   table->insert(5, {}, 2);
 }
 
-/// One commit with all of them, then the answers of some keys; how long it takes is printed.
+/// One commit with all rules, then lookups of some keys. The test prints the rate.
 TEST(RuleTables, TakeAMillionRules) {
   NoReaders no_readers;
   const auto table = rules_testing::make_table(RuleFields::ipv4, no_readers);
@@ -247,7 +247,7 @@ TEST(RuleTables, TakeAMillionRules) {
   for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(found[i], rules.best(keys[i])) << "key " << i;
 }
 
-/// What was taken out is looked at by readers of older states until they have gone, and then its number is waited for.
+/// Readers of older states may read a removed rule until they are gone. Reusing its number waits for these readers.
 TEST(RuleTables, GiveNumbersBackAfterGracePeriods) {
   ManualGracePeriods grace_periods;
   const auto table = rules_testing::make_table(RuleFields::ipv4, grace_periods);

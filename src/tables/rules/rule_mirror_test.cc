@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A structure for rules as a mirror of its memory sees it: look-ups in the copy. Compiled into each structure's test
-// program.
+// A rule structure as a mirror of its memory sees it: lookups in the copy. Compiled into each structure's test program.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,7 +18,7 @@
 namespace penumbra {
 namespace {
 
-/// A copy that follows what is announced and nothing else, when it is committed and not before, with a view of its own.
+/// A copy that applies announced changes only, at the commit and not before, with its own view.
 class RuleMirror final : public TableMirror {
  public:
   explicit RuleMirror(const std::string& shader) : table_(shader) {}

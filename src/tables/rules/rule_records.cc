@@ -137,8 +137,8 @@ void RuleRecords::reclaim(bool wait) {
   }
 }
 
-/// All rules are old then, in whatever state a reader is, and those that were are of no state that will come again. Who
-/// reads in the last one has to be gone before any rule is new.
+/// Restarts the count of states. All rules become old in every state, and removed rules exist in no future state.
+/// Readers of the last state must be gone before any new rule is added.
 void RuleRecords::count_anew() {
   reclaim(true);
   for (std::uint32_t number = 1; number < end_; ++number) {

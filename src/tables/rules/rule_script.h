@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens to rules while readers look keys up (shaders/churn_readers.h), for tests.
+// Scripts of changes to rules while readers look up keys (tables/churn_readers.h), for tests.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +14,16 @@
 
 namespace penumbra::rules_testing {
 
-/// Rules with their numbers, the commits that exchange them, and what is right of each key after each commit.
+/// Rules with numbers, the commits that replace them, and the right answer of each key after each commit.
 class RuleScript {
  public:
-  static constexpr std::size_t kThere = 300;      ///< rules, about
-  static constexpr std::uint32_t kNumbers = 900;  ///< so that some that are used again are waited for, and some not
+  static constexpr std::size_t kThere = 300;      ///< approximate number of rules
+  static constexpr std::uint32_t kNumbers = 900;  ///< so few that some reused numbers must wait for a grace period
 
   RuleScript(RuleFields fields, std::size_t commits)
       : fields_(fields),
         source_({.fields = fields, .masks = 60, .values = 2, .priorities = 4, .ranged = 3, .any_bits = false}, 11) {
-    // Far apart, so that tables grow while they are read.
+    // The numbers are far apart, so that tables grow during lookups.
     for (std::uint32_t i = 1; i <= kNumbers; ++i) free_.push_back(i * 7);
     for (int i = 0; i < 60; ++i) keys_.push_back(source_.key());
     answers_.assign(keys_.size(), {{0, RULES_NONE}});
@@ -47,7 +47,7 @@ class RuleScript {
  private:
   struct Change {
     std::uint32_t number = 0;
-    std::uint64_t rank = 0;  ///< 0: taken out
+    std::uint64_t rank = 0;  ///< 0 removes the rule
     RuleMatch match;
   };
 
@@ -56,7 +56,7 @@ class RuleScript {
     const std::size_t exchanged = 1 + source_.random().below(6);
     std::vector<std::uint32_t> gone;
     for (std::size_t i = 0; i < exchanged && there_.size() > kThere; ++i) {
-      // One that wins for some key, if there is one: its going must not be seen without what comes in its place.
+      // Prefers a rule that wins for some key: a reader must not see its removal without the new rule.
       const std::uint32_t winner = winner_of(source_.random().below(static_cast<std::uint32_t>(keys_.size())));
       const auto any = std::ranges::find(there_, winner, &Change::number);
       const auto going = any != there_.end() ? any : there_.begin();
@@ -96,7 +96,7 @@ class RuleScript {
   std::uint64_t added_ = 0;
 };
 
-/// How many answers were wrong of a table, empty at first, to which all of that happened.
+/// Returns the number of wrong answers of a table while the script runs. The table is empty at first.
 template <class Key>
 std::size_t wrong_answers(conformance::ShaderRun& run, const RuleScript& script, const std::vector<Key>& columns,
                           RuleTable& table, QuiescentStates& states) {

@@ -72,7 +72,7 @@ std::uint32_t RuleSet::best(const RuleWords& key) const {
   return best;
 }
 
-/// Of equal priorities the one that was added first ranks higher.
+/// Returns the rank of the next rule. Of equal priorities, the earlier rule ranks higher.
 std::uint64_t RuleSet::next_rank(std::uint16_t priority) const {
   constexpr unsigned kAddedBits = 48;
   return std::uint64_t{priority} << kAddedBits | ((std::uint64_t{1} << kAddedBits) - 1 - added_);

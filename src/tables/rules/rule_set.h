@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules as whoever makes them knows them: added and taken out one by one, in force with commit(), kept by number
-// for whoever shows them, and fed to the tables that are searched.
+// The list of rules: its user adds and removes rules one by one, commit() makes the changes effective, and find()
+// returns a rule by number. The list feeds the tables that shaders search.
 #pragma once
 
 #include <cstddef>
@@ -15,36 +15,37 @@
 
 namespace penumbra {
 
-/// Up to kMostRules rules. One thread uses it; the tables outlive it. A change that throws has changed nothing.
+/// Up to kMostRules rules. One thread uses the set. The tables must outlive the set. A change that throws leaves the
+/// content as it was.
 class RuleSet {
  public:
-  /// `grace_periods` outlives it.
+  /// `grace_periods` must outlive the set.
   RuleSet(RuleFields fields, GracePeriods& grace_periods);
   RuleSet(const RuleSet&) = delete;
   RuleSet& operator=(const RuleSet&) = delete;
 
   RuleFields fields() const { return fields_; }
-  /// From now on this table, of the same fields, has these rules: at once those that are here.
+  /// Adds the current rules to a table of the same fields, and all later changes.
   void feed(RuleTable& table);
 
-  /// Adds a rule and returns its number, by which answers of lookups name it. Throws std::length_error if there are
-  /// kMostRules, with those taken out since the last commit, or if a table has no place for it. May wait for grace
-  /// periods if there are nearly as many.
+  /// Adds a rule and returns its number, which lookups return. Throws std::length_error if there are kMostRules rules
+  /// (including those removed since the last commit), or if a table is full. May wait for grace periods if nearly all
+  /// numbers are in use.
   std::uint32_t add(const Rule& rule);
-  /// Adds a match with a rank in place of a priority: of those that match the highest wins, whatever was added first.
-  /// It is never 0, and no two are alike. For who does not mix it with add().
+  /// Adds a match with a rank in place of a priority. Of the matching rules, the highest rank wins, whatever the order
+  /// of insertion. Ranks are unique and never 0. Do not mix it with add().
   std::uint32_t add_ranked(const RuleMatch& match, std::uint64_t rank);
-  /// Takes out a rule. Its number is given to another one when no reader can hold it any more. Throws
-  /// std::invalid_argument if there is none of that number.
+  /// Removes a rule. The rule's number is reused when no reader can hold it any more. Throws std::invalid_argument if
+  /// no rule has the number.
   void remove(std::uint32_t number);
-  /// The changes since the last commit take effect, together.
+  /// Makes all changes since the last commit effective at once.
   void commit();
 
-  /// The rule of that number, normalised; null if there is none.
+  /// Returns the normalised rule of a number, or null.
   const Rule* find(std::uint32_t number) const;
-  /// The number of the rule that wins, by trying all of them; 0 if none matches.
+  /// Returns the number of the winning rule by linear search, or 0 if none matches.
   std::uint32_t best(const RuleWords& key) const;
-  /// Calls visit(number, rule) for each, by number.
+  /// Calls visit(number, rule) for each rule, in the order of numbers.
   template <class Visit>
   void for_each(Visit visit) const;
 
@@ -65,9 +66,9 @@ class RuleSet {
   std::vector<RuleTable*> tables_;
   std::vector<Entry> entries_{1};  ///< by number
   std::size_t size_ = 0;
-  std::uint64_t added_ = 0;                     ///< ever, with those that no table had a place for
-  std::vector<std::uint32_t> free_;             ///< numbers that were taken out long ago
-  std::vector<std::uint32_t> going_;            ///< since the last commit
+  std::uint64_t added_ = 0;                     ///< number of rules ever added, including those that a table refused
+  std::vector<std::uint32_t> free_;             ///< free numbers that no reader holds
+  std::vector<std::uint32_t> going_;            ///< removed since the last commit
   GraceList<std::uint32_t> removed_, resting_;  ///< a table frees a number after two grace periods
 };
 

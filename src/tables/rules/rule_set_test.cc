@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list of rules, with a table that notes what it is told; and the structures' names.
+// The set of rules, with a table that records its calls, and the names of structures.
 #include "tables/rules/rule_set.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ class NotingTable final : public RuleTable {
   std::size_t memory_bytes() const override { return 0; }
 
   std::map<std::uint32_t, RuleMatch> rules;
-  std::map<std::uint64_t, std::uint32_t> ranks;  ///< ever
+  std::map<std::uint64_t, std::uint32_t> ranks;  ///< all ranks that were ever inserted
   bool is_full = false;
   int commits = 0;
 

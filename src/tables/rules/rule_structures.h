@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The structures that rules can be searched in, by name: `linear`, `tuple` and whatever else registers itself.
+// The structures for searching rules, by name: `linear`, `tuple` and other registered structures.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace penumbra {
 
-/// How a structure presents itself.
+/// The description of a structure.
 struct RuleStructure {
   std::string name;
-  std::string summary;  ///< for people, a line
-  /// An empty table, published, for rules of these fields. With a seed that nobody knows, nobody can choose keys that
-  /// meet in it. `grace_periods` outlives it.
+  std::string summary;  ///< one line for users
+  /// Makes and publishes an empty table for rules of `fields`. A secret seed prevents attackers from choosing keys that
+  /// collide. `grace_periods` must outlive the table.
   std::unique_ptr<RuleTable> (*create)(RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods) = nullptr;
 };
 
-/// Adds a structure to the list; for a namespace-scope constant in the structure's own folder. Returns true.
+/// Registers a structure; for a namespace-scope constant in the structure's own folder. Returns true.
 bool register_rule_structure(RuleStructure structure);
-/// Every structure of this build, by name.
+/// Returns every structure of this build, by name.
 const std::vector<RuleStructure>& rule_structures();
-/// An empty table of the structure of that name. Throws std::invalid_argument for an unknown one.
+/// Returns an empty table of the named structure. Throws std::invalid_argument for an unknown name.
 std::unique_ptr<RuleTable> make_rule_table(const std::string& structure, RuleFields fields, std::uint64_t seed,
                                            GracePeriods& grace_periods);
 

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the shaders that classify packets have in common: keys, and a line of memory for each rule. They say which rule
- * wins; how they find those that match is what tells them apart.
+ * Keys and rule records of all classification shaders. The shaders find the winning rule of each key and differ in how
+ * they find matching rules.
  *
- * Every key is decided by one state of the rules that existed. A view's `state` counts commits. A reader loads it once
- * for each key, and of the rules that it comes across it takes those that were there in that state: added by then, and
- * not yet taken out. The owner writes what it changes for the state to come, then counts; it clears away what was taken
- * out when nobody can be reading in an older state any more (a grace period). So however many rules a commit adds,
- * takes out or exchanges, a reader sees all of it or nothing. (PacketShader, section 7, and GSwitch, section IV, leave
- * updates to future work.) */
+ * One state of the rules decides each lookup. A view's `state` counts commits. A reader loads `state` once for each
+ * key, and accepts only rules that exist in that state: added by then and not yet removed. The owner writes changes for
+ * the next state, then increments `state`. The owner frees removed rules when no reader can read in an older state any
+ * more (a grace period). A reader therefore sees all changes of a commit or none, however many there are. PacketShader
+ * (section 7) and GSwitch (section IV) leave updates to future work. */
 #ifndef PENUMBRA_SHADERS_RULES_H
 #define PENUMBRA_SHADERS_RULES_H
 
 #include "penumbra/shader.h"
 
 enum {
-  RULES_NONE = 0,         /* the answer if no rule matches: rules are numbered from 1 */
-  RULES_WORDS = 5,        /* of a wide key */
-  RULES_NARROW_WORDS = 2, /* of a narrow one */
+  RULES_NONE = 0,         /* the answer if no rule matches: numbers of rules start at 1 */
+  RULES_WORDS = 5,        /* words of a wide key */
+  RULES_NARROW_WORDS = 2, /* words of a narrow key */
   RULES_SOURCE_PORT_SHIFT = 48,
   RULES_DESTINATION_PORT_SHIFT = 32
 };
 
-/* The 5-tuple of IPv4 (penumbra/rule.h says what stands where). */
+/* The 5-tuple of IPv4 (penumbra/rule.h describes the layout). */
 struct rules_narrow_key {
   uint64_t word[RULES_NARROW_WORDS];
 };
@@ -32,31 +31,31 @@ struct rules_key {
   uint64_t word[RULES_WORDS];
 };
 
-/* A line for each rule, by its number. */
+/* A cache line for each rule, by number. */
 struct rules_record {
-  uint64_t value[RULES_WORDS]; /* under the mask of its class: its structure's affair */
-  uint64_t rank;               /* of the rules that match the one of the highest rank wins; never 0 */
-  uint32_t born;               /* the state that it came with */
-  uint32_t dies;               /* the first state that is without it */
-  uint32_t next;               /* its structure's affair: another rule, or RULES_NONE */
-  uint32_t ranges;             /* what is behind the masks of its ports; 0 if nothing is: its structure's affair */
+  uint64_t value[RULES_WORDS]; /* masked value; the meaning depends on the structure */
+  uint64_t rank;               /* the highest rank of all matching rules wins; never 0 */
+  uint32_t born;               /* first state with the rule */
+  uint32_t dies;               /* first state without the rule */
+  uint32_t next;               /* depends on the structure: another rule, or RULES_NONE */
+  uint32_t ranges;             /* port ranges that masks cannot express, or 0; depends on the structure */
 };
 
-/* Ports that no mask can say. */
+/* Port ranges that masks cannot express. */
 struct rules_ports {
-  uint16_t source_first, source_last;           /* both included */
-  uint16_t destination_first, destination_last; /* likewise */
+  uint16_t source_first, source_last;           /* both inclusive */
+  uint16_t destination_first, destination_last; /* both inclusive */
 };
 
-/* Whether a rule was there in that state. Of a record that is being written for another rule it says no to whoever may
- * be reading: the owner writes `dies` last, and who sees that sees `born`, which is of a state to come. So what else
- * was read of such a record, in whatever mix, counts for nothing. */
+/* Returns true if a rule exists in `state`. Returns false for a record that the owner is rewriting for another rule:
+ * the owner writes `dies` last. A reader that sees the new `dies` also sees the new `born`, which is a future state.
+ * Other fields that the reader loaded from such a record do not matter. */
 PENUMBRA_SHADER uint32_t rules_is_there(const struct rules_record* record, uint32_t state) {
   const uint32_t dies = penumbra_load_first(&record->dies);
   return (uint32_t)(state < dies) & (uint32_t)(penumbra_load(&record->born) <= state);
 }
 
-/* Whether a key's ports, in its last word, are of those. */
+/* Returns true if the ports in a key's last word are in the ranges. */
 PENUMBRA_SHADER uint32_t rules_has_ports(const struct rules_ports* ports, uint64_t last_word) {
   const uint32_t source = (uint32_t)(last_word >> RULES_SOURCE_PORT_SHIFT) & 0xFFFF;
   const uint32_t destination = (uint32_t)(last_word >> RULES_DESTINATION_PORT_SHIFT) & 0xFFFF;

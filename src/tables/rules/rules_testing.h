@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of all structures for rules share: rules and keys of every kind, and lookups on an engine.
+// Helpers for the tests of all rule structures: rules and keys of every kind, and lookups on an engine.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 
 namespace penumbra::rules_testing {
 
-/// The name of the structure that the test program is for, which defines this.
+/// Returns the name of the structure under test. Each test program defines it.
 const char* structure();
 
 inline constexpr std::uint64_t kSeed = 7;
@@ -30,17 +30,17 @@ inline std::unique_ptr<RuleTable> make_table(RuleFields fields, GracePeriods& gr
   return make_rule_table(structure(), fields, kSeed, grace_periods);
 }
 
-/// How the rules of a set are drawn.
+/// Parameters of random rules.
 struct Knobs {
   RuleFields fields = RuleFields::ipv4;
-  std::size_t masks = 1;         ///< how many different ones, at the most
-  std::uint32_t values = 4;      ///< of each word; the fewer, the more rules overlap
-  std::uint32_t priorities = 3;  ///< the fewer, the more are equal
-  std::uint32_t ranged = 4;      ///< of so many rules one has ranges of ports
-  bool any_bits = false;         ///< masks of any bits, not prefixes of fields
+  std::size_t masks = 1;         ///< maximum number of different masks
+  std::uint32_t values = 4;      ///< number of values of each word; fewer values make more rules overlap
+  std::uint32_t priorities = 3;  ///< number of priorities; fewer make more rules equal
+  std::uint32_t ranged = 4;      ///< one rule in so many has port ranges
+  bool any_bits = false;         ///< masks of any bits, not only prefixes of fields
 };
 
-/// A source of rules, and of keys that match some of them.
+/// A source of rules, and of keys that match some of the rules.
 class Rules {
  public:
   Rules(const Knobs& knobs, std::uint64_t seed) : knobs_(knobs), random_(seed) {
@@ -61,13 +61,13 @@ class Rules {
     rule.priority = static_cast<std::uint16_t>(0xFFFF - random_.below(knobs_.priorities));
     return rule;
   }
-  /// One that many rules may match.
+  /// Returns a key that many rules may match.
   RuleWords key() {
     RuleWords key = mixed_value();
     if (random_.below(4) == 0) key[random_.below(static_cast<std::uint32_t>(words()))] ^= 1ULL << random_.below(64);
     return key;
   }
-  /// One that this rule matches, or nearly: a port may be beside its range.
+  /// Returns a key that the rule matches, or nearly: a port may be just outside its range.
   RuleWords key_of(const RuleMatch& match) {
     RuleWords key = mixed_value();
     for (std::size_t word = 0; word < words(); ++word) {
@@ -86,7 +86,7 @@ class Rules {
     const std::uint64_t all = bits == 64 ? ~0ULL : (1ULL << bits) - 1;
     return length == 0 ? 0 : all & ~((1ULL << (bits - length)) - 1);
   }
-  /// The mask of a field: none of it, all of it or a prefix.
+  /// Returns the mask of a field: empty, full or a prefix.
   std::uint64_t field(unsigned bits) {
     const std::uint32_t kind = random_.below(3);
     return kind == 0 ? 0 : prefix(bits, kind == 1 ? bits : 1 + random_.below(bits));
@@ -96,7 +96,7 @@ class Rules {
     for (std::size_t word = 0; word < words(); ++word) {
       mask[word] = knobs_.any_bits ? random_.next() & random_.next() : field(32) << 32 | field(32);
     }
-    // What no key has is in no mask.
+    // A bit that is 0 in all keys is in no mask.
     mask[words() - 1] &= ~0xFFFFULL;
     return mask;
   }
@@ -139,7 +139,7 @@ class Rules {
   std::vector<RuleWords> masks_, values_;
 };
 
-/// Keys as the shader takes them.
+/// Keys in the form that the shader takes.
 class KeyColumn {
  public:
   KeyColumn(RuleFields fields, const std::vector<RuleWords>& keys) : is_narrow_(fields == RuleFields::ipv4) {
@@ -161,7 +161,7 @@ class KeyColumn {
   std::vector<rules_key> wide_;
 };
 
-/// The answers of a table on an engine.
+/// Returns the answers of a table on an engine.
 inline std::vector<std::uint32_t> answers_of(conformance::ShaderRun& run, RuleFields fields,
                                              const std::vector<RuleWords>& keys, std::uint32_t batch) {
   const KeyColumn column(fields, keys);
@@ -170,7 +170,7 @@ inline std::vector<std::uint32_t> answers_of(conformance::ShaderRun& run, RuleFi
   return found;
 }
 
-/// Expects that a table gives the answers of a linear search through the set, in batches of every size.
+/// Expects that a table returns the answers of a linear search through the set, in batches of every size.
 inline void expect_right(conformance::ShaderRun& run, const RuleSet& rules, const std::vector<RuleWords>& keys) {
   std::vector<std::uint32_t> right(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) right[i] = rules.best(keys[i]);

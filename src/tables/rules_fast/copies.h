@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a rule stands in a hash table over some bits of the key.
+// The places of a rule in a hash table over some bits of the key.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 
 namespace penumbra::rules_fast {
 
-/// In how many slots of one table a rule may stand.
+/// Maximum number of slots of one table that may hold a rule.
 inline constexpr unsigned kMostCopies = 32;
 
-/// What a range of ports can be as far as some of the port's bits go.
+/// The values that some bits of a port can have within a range of ports.
 class PortValues {
  public:
   PortValues(const PortRange& range, std::uint64_t bits, unsigned shift) {
@@ -39,9 +39,9 @@ class PortValues {
     }
   }
 
-  /// Whether the range decides these bits; otherwise value and mask do.
+  /// Returns true if the range decides these bits; otherwise value and mask decide.
   bool is_range() const { return is_range_; }
-  unsigned count() const { return count_; }  ///< 0 if they are too many
+  unsigned count() const { return count_; }  ///< 0 if there are too many values
   std::uint64_t operator[](unsigned i) const { return values_[i]; }
 
  private:
@@ -50,8 +50,8 @@ class PortValues {
   bool is_range_ = false;
 };
 
-/// Calls visit(words) with whatever those bits of a key that the rule matches can be. False, without a call, if that
-/// is more than kMostCopies.
+/// Calls visit(words) for each value that these bits of a matching key can have. Returns false, without a call, if
+/// there are more than kMostCopies values.
 template <class Visit>
 bool for_each_copy(const RuleMatch& match, std::size_t words, const RuleWords& bits, Visit visit) {
   RuleWords open{}, known{};

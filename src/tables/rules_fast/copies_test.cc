@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a rule stands in a hash table: wherever a key that it matches is looked for. And its box: around every such
-// key.
+// A rule must be in every slot where a matching key looks, and its box must contain every matching key.
 #include "tables/rules_fast/copies.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +34,7 @@ TEST(Copies, AreWhereKeysOfTheRuleAreLookedFor) {
     for (int i = 0; i < 5000; ++i) {
       const RuleMatch match = source.rule().match;
       RuleWords bits = both(match.mask, source.rule().match.mask);
-      // Some that the rule leaves open, and some of ports.
+      // Adds bits that the rule leaves open, and port bits.
       bits[source.random().below(static_cast<std::uint32_t>(words_of(fields)))] |= 1ULL << source.random().below(64);
       bits[words_of(fields) - 1] |= (source.random().next() & source.random().next()) & 0xF00FULL
                                                                                             << kDestinationPortShift;

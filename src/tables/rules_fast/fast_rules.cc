@@ -38,7 +38,7 @@ void FastRules::insert(std::uint32_t number, const RuleMatch& match, std::uint64
   Entry& entry = entries_[number];
   if (entry.use == Use::dying) version_->tidy(false);
   if (entry.use == Use::dying) version_->tidy(true);
-  // What cannot be cleared away is not in the version that the next commit makes.
+  // A rule that cannot be removed now is not in the version that the next commit makes.
   const bool is_free = entry.use == Use::free || (entry.use == Use::dying && version_->is_worn());
   if (!is_free) throw std::invalid_argument("there is a rule " + std::to_string(number));
   coming_.push_back(number);
@@ -81,7 +81,7 @@ void FastRules::commit() {
   leaving_.clear();
 }
 
-/// Of all rules that are in force behind the next commit.
+/// Makes and publishes a version of all rules that are in force after the current commit.
 void FastRules::make_version(rules_fast::Care care) {
   std::vector<std::uint32_t> numbers;
   numbers.reserve(size_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The owner of the table that the shaders `rules_fast_narrow` and `rules_fast_wide` search (rules_fast.shader.h).
+// The owner of the table that the shaders `rules_fast_narrow` and `rules_fast_wide` (rules_fast.shader.h) search.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@
 
 namespace penumbra {
 
-/// Rules come into the leaves of a version and go from them. Now and then, when many have come since it was made or
-/// they fit its groups badly, a new version is made of all rules and published in its place.
+/// Rules are added to and removed from the leaves of a version. After many additions, or if rules fit badly into its
+/// groups, a new version of all rules replaces it.
 class FastRules final : public RuleTable {
  public:
-  /// An empty table, published. With a seed that nobody knows, nobody can choose keys that meet in it. `grace_periods`
-  /// outlives it.
+  /// Makes and publishes an empty table. A secret seed prevents attackers from choosing keys that collide.
+  /// `grace_periods` must outlive the table.
   FastRules(RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods);
   ~FastRules() override;
 
@@ -34,7 +34,7 @@ class FastRules final : public RuleTable {
   Table& table() override { return table_; }
   std::size_t memory_bytes() const override;
 
-  /// How often a new version was made.
+  /// Returns the number of versions that were made.
   std::size_t versions() const { return versions_; }
 
  private:
@@ -42,19 +42,19 @@ class FastRules final : public RuleTable {
 
   enum class Use : std::uint8_t {
     free,
-    coming,     ///< with the next commit
-    cancelled,  ///< was coming, and is free with the next commit
-    fresh,      ///< somebody may be reading in a state without it
-    settled,    ///< everybody reads in a state with it
-    leaving,    ///< with the next commit
-    dying,      ///< somebody may be reading in a state with it
-    gone,       ///< is being cleared away
+    coming,     ///< added, but not committed
+    cancelled,  ///< removed before its commit; free from the next commit on
+    fresh,      ///< a reader may be in a state without it
+    settled,    ///< all readers are in a state with it
+    leaving,    ///< removed, but not committed
+    dying,      ///< a reader may be in a state with it
+    gone,       ///< being freed
   };
-  /// A rule, by its number.
+  /// A rule, by number.
   struct Entry {
     RuleMatch match;
     std::uint64_t rank = 0;
-    std::uint32_t entry = 0;  ///< as leaves have it
+    std::uint32_t entry = 0;  ///< as in leaves
     std::uint16_t group = 0;
     Use use = Use::free;
   };
@@ -68,9 +68,9 @@ class FastRules final : public RuleTable {
   Table table_;
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> coming_, leaving_;
-  std::size_t size_ = 0;  ///< rules in force
+  std::size_t size_ = 0;  ///< number of rules in force
   std::unique_ptr<Version> version_;
-  std::vector<std::pair<std::uint64_t, std::unique_ptr<Version>>> old_;  ///< behind the tokens of their grace periods
+  std::vector<std::pair<std::uint64_t, std::unique_ptr<Version>>> old_;  ///< with the tokens of their grace periods
   std::size_t versions_ = 0;
 };
 

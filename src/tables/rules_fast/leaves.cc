@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::size_t kRows = RULES_FAST_OF_A_BLOCK;
 
-/// What matches no key: those of four parts are 0 below the protocol, those of ten above it in word 3 or in word 4.
+/// Returns a row that matches no key, because every key has a lane of 0. A narrow key has it below the protocol. A wide
+/// key has it in word 3 or word 4.
 constexpr Row nothing() {
   Row row;
   row.low.fill(0xFFFF);
@@ -44,7 +45,7 @@ std::size_t Leaves::blocks_for(std::size_t rules) {
   return blocks <= 2 ? blocks : std::bit_ceil(rules / kRows + 1);
 }
 
-/// The free places of so many blocks, a power of two.
+/// Returns the free list of runs of `blocks` blocks, a power of two.
 std::vector<std::uint32_t>& Leaves::free_for(std::size_t blocks) {
   return free_[static_cast<std::size_t>(std::bit_width(blocks))];
 }

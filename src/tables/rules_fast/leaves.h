@@ -17,39 +17,39 @@
 
 namespace penumbra::rules_fast {
 
-/// A rule as leaves have it.
+/// A rule as in leaves.
 struct Row {
   std::array<std::uint16_t, RULES_FAST_WIDE_LANES> low{}, span{};
   std::uint32_t entry = 0;
 };
 
-/// The box around what a rule matches; and whether it is nothing else.
+/// The smallest box around the keys that a rule matches. `is_all` is true if the rule matches every key in the box.
 struct Box {
   Row row;
   bool is_all = true;
 };
 Box box_of(const RuleMatch& match, RuleFields fields);
 
-/// Blocks of one array, and what leaves are in them.
+/// The blocks of one array, and the leaves in them.
 class Leaves {
  public:
-  /// `grace_periods` outlives it.
+  /// `grace_periods` must outlive the leaves.
   Leaves(RuleFields fields, GracePeriods& grace_periods)
       : is_wide_(fields != RuleFields::ipv4), grace_(grace_periods) {}
 
-  /// Makes room for so many blocks; before anything else.
+  /// Allocates `blocks` blocks. Must be the first call.
   void reserve(std::size_t blocks);
-  /// How many blocks a leaf of so many rules takes, with those that make it a size that is kept.
+  /// Returns the number of blocks of a leaf of `rules` rules, rounded up to an allocation size.
   static std::size_t blocks_for(std::size_t rules);
 
-  /// Writes a leaf of at least one rule, and returns the part of its slot that says where it is and how long; 0 if
-  /// there is no room.
+  /// Writes a leaf of at least one rule. Returns the part of its slot that gives place and length, or 0 if memory is
+  /// exhausted.
   std::uint32_t write(std::span<const Row> rows);
-  /// No new reader comes to the slot's leaf.
+  /// Frees the leaf of a slot after a grace period. No new reader may find it.
   void retire(std::uint32_t slot) { fresh_.push_back(slot); }
   /// Appends the entries of the slot's leaf, in order.
   void read(std::uint32_t slot, std::vector<std::uint32_t>& entries) const;
-  /// Takes back what no reader is in any more.
+  /// Frees leaves that no reader accesses any more.
   void reclaim(bool wait);
 
   const rules_fast_narrow_block* narrow() const;
@@ -58,7 +58,7 @@ class Leaves {
   std::size_t used_bytes() const { return end_ * block_bytes(); }
   std::size_t block_bytes() const { return is_wide_ ? sizeof(rules_fast_wide_block) : sizeof(rules_fast_narrow_block); }
 
-  /// From now on changes of the blocks are announced, as of this region.
+  /// Announces all later changes of the blocks as changes of this region.
   void announce_to(Table& table, std::size_t region);
   void flush();
 
@@ -73,7 +73,7 @@ class Leaves {
   const bool is_wide_;
   GracePeriods& grace_;
   HugeMemory memory_;
-  std::size_t end_ = 1, limit_ = 0;  ///< block 0 is no leaf's
+  std::size_t end_ = 1, limit_ = 0;  ///< block 0 belongs to no leaf
   std::array<std::vector<std::uint32_t>, kSizes> free_;
   std::vector<std::uint32_t> fresh_, waiting_;
   std::uint64_t period_ = 0;

@@ -16,13 +16,13 @@
 namespace penumbra::rules_fast {
 namespace {
 
-constexpr std::size_t kSample = 4096;  // rules that a choice of bits is judged by in the end, about
-constexpr std::size_t kGlance = 256;   // and by which those are found that are judged so
-// Rules that are looked through for that in all.
+constexpr std::size_t kSample = 4096;  // approximate number of rules for the final rating of bits
+constexpr std::size_t kGlance = 256;   // number of rules for the preliminary rating
+// Total number of rules that the final ratings read.
 constexpr std::size_t kPassedOver = 1 << 20, kPassedOverInHaste = 1 << 18;
-constexpr std::size_t kCommonMasks = 24;                  // that are tried
-constexpr std::size_t kPairedMasks = 12;                  // of those, each two of which are tried
-constexpr std::array<unsigned, 4> kDropped{0, 4, 8, 16};  // lowest bits of addresses
+constexpr std::size_t kCommonMasks = 24;                  // maximum number of masks to try
+constexpr std::size_t kPairedMasks = 12;                  // number of masks that are also tried in pairs
+constexpr std::array<unsigned, 4> kDropped{0, 4, 8, 16};  // numbers of lowest address bits to drop
 
 std::uint64_t digest_of(const RuleWords& words) {
   std::uint64_t digest = 0;
@@ -36,7 +36,7 @@ unsigned bits_of(const RuleWords& words) {
   return bits;
 }
 
-/// The fields that are cut from below: source and destination, by words and their bits.
+/// An address field, source or destination, by its words and bits.
 struct Address {
   std::size_t first_word, words;
   std::uint64_t bits;
@@ -54,7 +54,7 @@ std::array<Address, 2> addresses_of(RuleFields fields) {
   return {{{2, 1, kUpper}, {2, 1, ~kUpper}}};
 }
 
-/// Takes the lowest bits that are set out of a mask's address.
+/// Clears the lowest set bits of an address in a mask.
 void drop_lowest(RuleWords& mask, const Address& address, unsigned count) {
   for (std::size_t word = address.first_word + address.words; word-- > address.first_word;) {
     for (; count > 0 && (mask[word] & address.bits) != 0; --count) {
@@ -93,7 +93,7 @@ std::vector<RuleWords> candidates(std::span<const RuleMatch* const> rules, RuleF
   return {found.begin(), found.end()};
 }
 
-/// How many rules meet under the same bits.
+/// The number of rules with each value of the chosen bits.
 class Meetings {
  public:
   explicit Meetings(std::size_t most) : counts_(std::bit_ceil(most * 2)) {}
@@ -115,7 +115,7 @@ class Meetings {
   std::uint32_t round_ = 1;
 };
 
-/// Judges choices of bits for the same rules.
+/// Rates choices of bits for the same rules.
 class Judge {
  public:
   Judge(std::span<const RuleMatch* const> rules, RuleFields fields)
@@ -130,13 +130,13 @@ class Judge {
     }
   }
 
-  /// Which part of the rules has few copies and a leaf that is not crowded, by a few of them.
+  /// Estimates from a few rules the share of rules with few copies and an uncrowded leaf.
   double glance(const RuleWords& bits) {
     const double share = static_cast<double>(glance_.size()) / static_cast<double>(rules_.size());
     return judged(glance_, bits, 1, 1 + static_cast<std::uint32_t>(share * (kLeafRules - 1)));
   }
 
-  /// Which part of the rules has a place in leaves, by those of one slice of what the bits can be.
+  /// Estimates from one slice of the bits' values the share of rules that find a place in leaves.
   double placed(const RuleWords& bits) { return judged(rules_, bits, slices_, kLeafRules); }
 
  private:
@@ -188,7 +188,7 @@ RuleWords choose_bits(std::span<const RuleMatch* const> rules, RuleFields fields
   Judge judge(rules, fields);
   std::vector<Candidate> tried;
   for (const RuleWords& bits : candidates(rules, fields)) tried.push_back({judge.glance(bits), bits_of(bits), bits});
-  // Of two that place as many rules, that with more bits is come to by fewer keys.
+  // If two candidates place equally many rules, fewer keys reach the leaves of the candidate with more bits.
   const auto is_better = [](const Candidate& a, const Candidate& b) {
     return std::pair(a.placed, a.bits) > std::pair(b.placed, b.bits);
   };

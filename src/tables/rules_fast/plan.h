@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Over which bits of the key the groups of rules_fast.shader.h have their hash tables.
+// Chooses the key bits of the hash tables of the groups in rules_fast.shader.h.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace penumbra::rules_fast {
 
-/// How many rules a leaf holds at most, unless there is no better place for them.
+/// Maximum number of rules in a leaf, unless a rule has no better place.
 inline constexpr unsigned kLeafRules = 8;
 
-/// How long bits are chosen: `hasty`, a quarter as long, is for rules that change meanwhile.
+/// Effort of the choice. `hasty` takes a quarter of the time, for rules that change during the choice.
 enum class Care { thorough, hasty };
 
-/// Bits under which as many as possible of these rules have a place in leaves of at most kLeafRules: greedily, of the
-/// bits that rules and pairs of rules tell and what remains of those without the lowest bits of addresses. `rules` is
-/// not empty.
+/// Returns bits under which as many rules as possible fit into leaves of at most kLeafRules. The candidates are masks
+/// of rules and of pairs of rules, with and without the lowest bits of addresses. The choice is greedy. `rules` must
+/// not be empty.
 RuleWords choose_bits(std::span<const RuleMatch* const> rules, RuleFields fields, Care care);
 
 }  // namespace penumbra::rules_fast

@@ -14,12 +14,12 @@ constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
 }  // namespace
 
 std::uint32_t FastRules::Version::class_of(std::uint64_t rank) const {
-  // Few parts have classes far apart: the upper bits of a class are to tell as much as they can.
+  // With few thresholds, the rank classes are far apart, so that their upper bits distinguish as many as possible.
   const auto part = static_cast<std::size_t>(std::ranges::upper_bound(thresholds_, rank) - thresholds_.begin());
   return 1 + static_cast<std::uint32_t>(part * (RULES_FAST_CLASSES - 2) / std::max<std::size_t>(thresholds_.size(), 1));
 }
 
-/// The slots of a group that a rule stands in, each once; none if they are too many.
+/// Returns the distinct slots of a rule in a group, or no slots if there are too many.
 std::span<const std::uint32_t> FastRules::Version::find_slots(std::uint32_t number, std::size_t group) {
   std::size_t count = 0;
   rules_fast::for_each_copy(entries_[number].match, words_, bits_[group], [&](const RuleWords& copy) {
@@ -53,7 +53,7 @@ void FastRules::Version::publish_to(Table& table) {
   leaves_.announce_to(table, kBlocks);
 }
 
-/// Writes down what is to be known of a rule beside its leaves. False if there is no room.
+/// Writes the data of a rule outside the leaves. Returns false if memory is exhausted.
 bool FastRules::Version::describe(std::uint32_t number, std::uint32_t born) {
   Entry& entry = entries_[number];
   if (number >= rules_.size()) return false;
@@ -76,7 +76,7 @@ bool FastRules::Version::describe(std::uint32_t number, std::uint32_t born) {
   return true;
 }
 
-/// A slot that leads to a new leaf of these rules, the best first. 0 if there are none, and if there is no room.
+/// Returns a slot with a new leaf of the rules, best first. Returns 0 if there are no rules or memory is exhausted.
 std::uint32_t FastRules::Version::written(std::span<const std::uint32_t> numbers) {
   if (numbers.empty()) return 0;
   rows_.clear();
@@ -93,7 +93,7 @@ std::uint32_t FastRules::Version::written(std::span<const std::uint32_t> numbers
   return slot | (is_checked ? RULES_FAST_CHECK : 0) | rules_fast::coarse(best_class) << RULES_FAST_COARSE_SHIFT;
 }
 
-/// Readers who come from now on find this in the slot.
+/// Replaces the content of a slot for new readers.
 void FastRules::Version::exchange(std::uint32_t slot, std::uint32_t after) {
   const std::uint32_t before = slots_[slot];
   if (before == after) return;
@@ -182,8 +182,8 @@ void FastRules::Version::tidy(bool wait) {
   }
 }
 
-/// Leaves out the rules that are gone, and has the leaf checked no longer than that is needed. False if there is no
-/// room for that.
+/// Removes dead rules from the leaf of a slot, and clears the slot's check flag if it is no longer needed. Returns
+/// false if memory is exhausted.
 bool FastRules::Version::tidy_slot(std::uint32_t slot) {
   const std::uint32_t before = slots_[slot];
   leaf_.clear();

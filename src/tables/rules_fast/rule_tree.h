@@ -22,7 +22,7 @@ namespace penumbra {
 
 namespace rules_fast {
 
-/// A class as slots have it.
+/// Returns the upper bits of a rank class, as slots have them.
 inline std::uint32_t coarse(std::uint32_t its_class) {
   static_assert(RULES_FAST_CLASSES == 1 << 12);
   return its_class >> (12 - (32 - RULES_FAST_COARSE_SHIFT));
@@ -30,44 +30,44 @@ inline std::uint32_t coarse(std::uint32_t its_class) {
 
 }  // namespace rules_fast
 
-/// One version of the lookup structure: the groups stay as they are, rules come and go.
+/// A version of the lookup structure: its groups are fixed, and rules are added and removed.
 ///
-/// What a commit adds is born in the state that the commit makes; what it takes out dies in it. Both are in their
-/// leaves from before that state is counted until after a grace period behind it, and the leaves' slots say that they
-/// are to be checked. Leaves are written anew and exchanged by their slots.
+/// A commit makes a new state. Added rules are born in the new state, and removed rules die in it. Both are in their
+/// leaves from before the new state until a grace period after it. Meanwhile, the slots of those leaves have the check
+/// flag. A changed leaf is written to new blocks, and its slot then replaces the old leaf.
 class FastRules::Version {
  public:
-  /// Of these rules, the best first, with their ranks; groups over `bits` if there are any, otherwise over what is
-  /// best, as far as `care` goes.
+  /// Makes a version of the rules `numbers`, best first. Groups use `bits` if it is not empty, otherwise the best bits
+  /// for the effort of `care`.
   Version(RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods, std::vector<Entry>& entries,
           std::span<const std::uint32_t> numbers, std::span<const RuleWords> bits, rules_fast::Care care);
 
   void publish_to(Table& table);
 
-  /// For the state to come. False if there is no place, which a new version has.
+  /// Adds a rule in the next state. Returns false if it does not fit; a new version has room.
   bool add(std::uint32_t number);
   void let_die(std::uint32_t number);
-  /// The state to come has come.
+  /// Switches to the next state.
   void commit();
-  /// Clears away what no reader needs any more; with `wait`, everything.
+  /// Frees memory that no reader needs any more. If `wait`, waits until this is true of all freed memory.
   void tidy(bool wait);
 
-  /// Whether a new version would be better, and whether its groups should be chosen anew.
+  /// Return true if a new version would be better, and if the groups of a new version should be chosen again.
   bool is_worn() const;
   bool is_out_of_date() const { return displaced_since_ > 256 + placed_at_first_ / 16; }
-  /// Of its groups, as they were chosen.
+  /// Returns the bits of the groups in the order in which they were chosen.
   const std::vector<RuleWords>& bits() const { return chosen_bits_; }
   std::size_t bytes() const;
 
  private:
   enum Region : std::uint8_t { kGroups, kSlots, kBlocks, kRules, kMasks, kState };
-  /// What a grace period is waited for with.
+  /// Changes that wait for a grace period.
   struct Debris {
-    std::vector<std::uint32_t> slots;  ///< with rules that came or died
+    std::vector<std::uint32_t> slots;  ///< with rules that were added or removed
     std::vector<std::uint32_t> born, dead;
     bool is_empty() const { return slots.empty() && born.empty() && dead.empty(); }
   };
-  /// Where rules are to stand: a slot's number above a place in the order of ranks.
+  /// Placements of rules: a slot number in the upper half, and an index in the order of ranks in the lower half.
   using Standing = std::vector<std::uint64_t>;
 
   Standing choose_groups(std::span<const std::uint32_t> numbers, std::span<const RuleWords> bits);
@@ -79,7 +79,7 @@ class FastRules::Version {
   bool describe(std::uint32_t number, std::uint32_t born);
   std::uint32_t class_of(std::uint64_t rank) const;
   std::span<const std::uint32_t> find_slots(std::uint32_t number, std::size_t group);
-  /// To look into a leaf that every key comes to costs as much as into so many others.
+  /// Reading a leaf that every key reads costs as much as reading this many other leaves.
   static constexpr std::size_t kEveryKeyCosts = 8;
   template <class Crowd>
   bool choose_place(std::uint32_t number, Crowd crowd);
@@ -95,23 +95,23 @@ class FastRules::Version {
   std::vector<Entry>& entries_;
   std::vector<RuleWords> bits_, chosen_bits_;
   std::vector<rules_fast_group> groups_;
-  std::vector<std::uint64_t> thresholds_;  ///< ranks from which on the next class begins
+  std::vector<std::uint64_t> thresholds_;  ///< lowest ranks of the rank classes
   HugeArray<std::uint32_t> slots_;
   rules_fast::Leaves leaves_;
   HugeArray<rules_fast_rule> rules_;
   HugeArray<rules_fast_mask> masks_;
   std::vector<std::uint32_t> free_masks_;
-  alignas(64) std::array<std::uint32_t, 16> state_{1};  ///< the first counts; a line of its own
+  alignas(64) std::array<std::uint32_t, 16> state_{1};  ///< element 0 is the state; has its own cache line
   rules_fast_view view_{};
   Table* table_ = nullptr;
 
   std::size_t placed_at_first_ = 0, added_since_ = 0, displaced_since_ = 0;
-  bool is_full_ = false;  ///< what is dead cannot be cleared away
+  bool is_full_ = false;  ///< dead rules cannot be removed
   Debris fresh_, waiting_;
-  std::uint64_t period_ = 0;                                    ///< of what waits
-  std::array<std::uint32_t, rules_fast::kMostCopies> found_{};  ///< by find_slots()
+  std::uint64_t period_ = 0;                                    ///< of `waiting_`
+  std::array<std::uint32_t, rules_fast::kMostCopies> found_{};  ///< result of find_slots()
   std::vector<rules_fast::Row> rows_;
-  std::vector<std::uint32_t> leaf_;  ///< a leaf's rules
+  std::vector<std::uint32_t> leaf_;  ///< the rules of a leaf
 
   TableChanges<rules_fast_group> group_changes_{kGroups};
   TableChanges<std::uint32_t> slot_changes_{kSlots};
@@ -119,8 +119,8 @@ class FastRules::Version {
   TableChanges<rules_fast_mask> mask_changes_{kMasks};
 };
 
-/// Decides which group a rule goes to: the first that has room in its leaves, otherwise where it crowds least.
-/// crowd(slot) is how many rules are in a leaf. False if there is no group for it.
+/// Chooses the group of a rule: the first whose leaves have room, otherwise the least crowded one. crowd(slot) returns
+/// the number of rules in a leaf. Returns false if no group can hold the rule.
 template <class Crowd>
 bool FastRules::Version::choose_place(std::uint32_t number, Crowd crowd) {
   std::size_t least = std::numeric_limits<std::size_t>::max();

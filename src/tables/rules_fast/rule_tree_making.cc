@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a version is made of rules that are known beforehand.
+// Makes a version of a known set of rules.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace penumbra {
 namespace {
 
 constexpr std::size_t kMostGroups = 32;
-/// Slots are so many times the rules that stand in them, at least: most slots that nothing is found in are empty.
+/// Minimum number of slots per copy of a rule, so that most slots without a match are empty.
 constexpr std::size_t kSlotsPerRule = 2;
 constexpr unsigned kLeastSlotBits = 4, kMostSlotBits = 25;
 
@@ -43,7 +43,7 @@ FastRules::Version::Version(RuleFields fields, std::uint64_t seed, GracePeriods&
   make_room(numbers, standing);
   fill(numbers, std::move(standing));
   placed_at_first_ = numbers.size();
-  if (groups_.empty()) groups_.emplace_back();  // nobody reads it, but a region is somewhere
+  if (groups_.empty()) groups_.emplace_back();  // no reader reads it, but a region needs an address
 }
 
 /// Ranks that divide the rules into equal parts: as many as there are classes, less one for what is below all of them.
@@ -68,12 +68,12 @@ void FastRules::Version::add_group(const RuleWords& bits, std::size_t copies) {
   bits_.push_back(bits);
 }
 
-/// Gives every rule a group.
+/// Assigns each rule to a group.
 FastRules::Version::Standing FastRules::Version::choose_groups(std::span<const std::uint32_t> numbers,
                                                                std::span<const RuleWords> bits) {
   Standing standing;
   std::vector<std::uint32_t> crowd;
-  std::vector<std::uint32_t> left(numbers.size());  // places in the order of ranks
+  std::vector<std::uint32_t> left(numbers.size());  // indices in the order of ranks
   for (std::size_t i = 0; i < left.size(); ++i) left[i] = static_cast<std::uint32_t>(i);
   const auto stand = [&](std::uint32_t place, std::span<const std::uint32_t> slots) {
     for (const std::uint32_t slot : slots) {
@@ -128,7 +128,7 @@ FastRules::Version::Standing FastRules::Version::choose_groups(std::span<const s
   return standing;
 }
 
-/// The groups with the best rules come first, so that what these find decides about the others.
+/// Sorts the groups by their best rules, so that early results make later groups unnecessary.
 void FastRules::Version::sort_groups(std::span<const std::uint32_t> numbers) {
   chosen_bits_ = bits_;
   std::vector<std::uint16_t> order(groups_.size()), place(groups_.size());
@@ -147,7 +147,7 @@ void FastRules::Version::sort_groups(std::span<const std::uint32_t> numbers) {
   for (const std::uint32_t number : numbers) entries_[number].group = place[entries_[number].group];
 }
 
-/// Memory, with room for half as many more.
+/// Allocates memory for the rules and half as many more.
 void FastRules::Version::make_room(std::span<const std::uint32_t> numbers, const Standing& standing) {
   std::size_t others = 0;
   std::uint32_t last = 0;
@@ -155,7 +155,7 @@ void FastRules::Version::make_room(std::span<const std::uint32_t> numbers, const
     last = std::max(last, number);
     others += rules_fast::box_of(entries_[number].match, fields_).is_all ? 0 : 1;
   }
-  leaves_.reserve(standing.size() * 2 + 4096);  // a block for each is enough
+  leaves_.reserve(standing.size() * 2 + 4096);  // one block per copy is enough
   rules_ = HugeArray<rules_fast_rule>(std::bit_ceil(std::size_t{last} + std::size_t{last} / 2 + 1024));
   masks_ = HugeArray<rules_fast_mask>(1 + others + others / 2 + 1024);
   for (std::size_t mask = masks_.size(); mask-- > 1;) free_masks_.push_back(static_cast<std::uint32_t>(mask));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rules_fast_narrow() for cores with AVX-512: sixteen keys at a time, and a block's rules at once. Keys take each of
-// the steps together, so that their leaves are on the way at the same time, and without a branch that depends on what
-// one of them is.
+// rules_fast_narrow() for cores with AVX-512: sixteen keys at a time, and all rules of a block at once. Keys take each
+// step together, so that the loads of their leaves overlap. No branch depends on a single key.
 #pragma once
 
 #include <algorithm>
@@ -17,15 +16,16 @@
 namespace penumbra::rules_fast {
 
 constexpr std::uint32_t kLanes = 16;
-/// Of what takes the steps together.
+/// Number of keys that take the steps together.
 constexpr std::uint32_t kTogether = 256;
 constexpr unsigned kNumberBits =
-    32 - std::countr_zero(unsigned{RULES_FAST_TWO_BLOCKS});  ///< of a look, below the block
+    32 - std::countr_zero(unsigned{RULES_FAST_TWO_BLOCKS});  ///< bits of a look below the block number
 static_assert(kTogether <= 1 << kNumberBits);
-/// Groups that are asked at once, without knowing what the others found. Most keys are decided by the first two, which
-/// are asked alone.
+/// The first kAlone groups are searched one at a time, because they decide most keys. Later groups are searched kAtOnce
+/// at a time, without the results of each other.
 constexpr std::uint32_t kAlone = 3, kAtOnce = 6;
-/// Before the groups that have nothing better than this class, half of all, those keys are answered that have.
+/// Groups without rules above this coarse rank class (half of all classes) are late. Keys with a better rule are
+/// answered before the late groups.
 constexpr std::uint32_t kLate = 32;
 constexpr std::uint32_t kMostSegments = kTogether / kLanes * kAtOnce;
 constexpr std::uint32_t kMostLooks = kMostSegments * kLanes * 2;
@@ -33,22 +33,23 @@ constexpr unsigned kNarrowParts = RULES_NARROW_WORDS * 2;
 constexpr unsigned kKeyShift = 4, kBlockShift = 7;
 static_assert(sizeof(rules_narrow_key) == 1 << kKeyShift && sizeof(rules_fast_narrow_block) == 1 << kBlockShift);
 
-/// Looks of kLanes keys that stand beside each other, into the first blocks of leaves and into the second ones.
+/// The looks of kLanes adjacent keys into the first and second blocks of leaves. A look is a comparison of a key with a
+/// block.
 struct Segment {
-  std::uint32_t at;                       ///< the first key's place
-  std::uint32_t first_look, second_look;  ///< where each begins
-  __mmask16 first_wanted, second_wanted;  ///< whose they are
+  std::uint32_t at;                       ///< index of the first key
+  std::uint32_t first_look, second_look;  ///< first indices of the looks
+  __mmask16 first_wanted, second_wanted;  ///< lanes of the keys with a look
 };
 
-/// Keys on their way.
+/// The state of a group of lookups.
 struct Way {
-  // Keys that are not decided yet: what they are, their numbers, and their entries.
+  // Undecided keys: their parts, their numbers and their best entries.
   alignas(64) std::uint32_t part[kNarrowParts][kTogether];
   alignas(64) std::uint32_t number[kTogether];
   alignas(64) std::uint32_t best[kTogether];
   std::uint32_t count;
-  // Looks. As they are noted: the block above the key's number. As they are carried out: at which byte of all
-  // blocks and of all keys. What comes of it: a bit for each lane that is outside, and the entry that matches.
+  // Looks. `look` has the block above the key's number. `block` and `key` are byte offsets into all blocks and all
+  // keys. `outside` has a bit for each lane outside the box, and `entry` is the matching entry.
   alignas(64) std::uint32_t look[kMostLooks + kLanes];
   alignas(64) std::uint32_t block[kMostLooks + kLanes];
   alignas(64) std::uint32_t key[kMostLooks + kLanes];
@@ -56,7 +57,7 @@ struct Way {
   alignas(64) std::uint32_t entry[kMostLooks + kLanes];
   Segment segment[kMostSegments];
   std::uint32_t looks, segments;
-  // Leaves that are looked into rule by rule.
+  // Leaves that must be searched rule by rule.
   alignas(64) std::uint32_t special_slot[kTogether * kAtOnce + kLanes];
   alignas(64) std::uint32_t special_key[kTogether * kAtOnce + kLanes];
   std::uint32_t specials;
@@ -67,7 +68,7 @@ struct Way {
 PENUMBRA_AVX512 __m512i all(std::uint32_t value) {
   return _mm512_set1_epi32(static_cast<int>(value));
 }
-/// Those of kLanes lanes that there are if `left` are left.
+/// Returns the mask of the lanes that exist if `left` items are left.
 PENUMBRA_AVX512 __mmask16 lanes_of(std::uint32_t left) {
   return static_cast<__mmask16>(_bzhi_u32(0xFFFF, std::min(left, kLanes)));
 }
@@ -75,7 +76,7 @@ PENUMBRA_AVX512 std::uint32_t count_of(__mmask16 lanes) {
   return static_cast<std::uint32_t>(std::popcount(static_cast<unsigned>(lanes)));
 }
 
-/// Parts of kLanes keys.
+/// Separates the parts of kLanes keys.
 PENUMBRA_AVX512 void take_apart(const rules_narrow_key* key, std::uint32_t at, Way& way) {
   const __m512i a = _mm512_loadu_si512(key), b = _mm512_loadu_si512(key + 4);
   const __m512i c = _mm512_loadu_si512(key + 8), d = _mm512_loadu_si512(key + 12);
@@ -89,7 +90,7 @@ PENUMBRA_AVX512 void take_apart(const rules_narrow_key* key, std::uint32_t at, W
   }
 }
 
-/// Answers keys that no group with classes up to `limit` can do better for, and keeps the others.
+/// Answers keys that groups with coarse rank classes up to `limit` cannot improve, and keeps the other keys.
 PENUMBRA_AVX512 void answer(std::uint32_t limit, std::uint32_t* rule, Way& way) {
   std::uint32_t kept = 0;
   for (std::uint32_t at = 0; at < way.count; at += kLanes) {
@@ -99,7 +100,7 @@ PENUMBRA_AVX512 void answer(std::uint32_t limit, std::uint32_t* rule, Way& way) 
         _mm512_mask_cmple_epu32_mask(lanes, _mm512_srli_epi32(best, RULES_FAST_COARSE_SHIFT), all(limit));
     _mm512_mask_i32scatter_epi32(rule, static_cast<__mmask16>(lanes & ~open), number,
                                  _mm512_and_si512(best, all(RULES_FAST_NUMBER_MASK)), 4);
-    // What is kept comes to lie before what is still to be read.
+    // Kept keys are stored before the keys that are still to be read.
     _mm512_storeu_si512(way.best + kept, _mm512_maskz_compress_epi32(open, best));
     _mm512_storeu_si512(way.number + kept, _mm512_maskz_compress_epi32(open, number));
 #pragma GCC unroll 4
@@ -111,7 +112,7 @@ PENUMBRA_AVX512 void answer(std::uint32_t limit, std::uint32_t* rule, Way& way) 
   way.count = kept;
 }
 
-/// Appends looks of those of kLanes keys into the blocks of their slots. Returns where they begin.
+/// Appends the looks of the `wanted` lanes. Returns the index of the first.
 PENUMBRA_AVX512 std::uint32_t append(Way& way, __mmask16 wanted, __m512i look) {
   const std::uint32_t first = way.looks;
   _mm512_storeu_si512(way.look + first, _mm512_maskz_compress_epi32(wanted, look));
@@ -119,7 +120,7 @@ PENUMBRA_AVX512 std::uint32_t append(Way& way, __mmask16 wanted, __m512i look) {
   return first;
 }
 
-/// Finds the slots of keys in a group, and notes who is to look.
+/// Finds the slots of keys in a group and notes the looks.
 PENUMBRA_AVX512 void find_leaves(const rules_fast_view& view, const rules_fast_group& group, Way& way) {
   const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(group.shift));
   const std::uint32_t* slots = view.slot + group.first_slot;
@@ -177,18 +178,19 @@ PENUMBRA_AVX512 void look(const rules_fast_view& view, const rules_narrow_key* k
   }
 }
 
-/// The entries of the rules that match, of each look.
+/// Reads the entry of the matching rule of each look.
 PENUMBRA_AVX512 void read_entries(const rules_fast_view& view, Way& way) {
   const auto* entries = reinterpret_cast<const std::byte*>(view.narrow) + 2 * RULES_FAST_ENTRY_LANE;
   for (std::uint32_t i = 0; i < way.looks; i += kLanes) {
     const __m512i outside = _mm512_load_si512(way.outside + i);
-    // The lowest byte that is 0 belongs to the best rule that matches; the lowest bit of `zeros` is its uppermost.
+    // The lowest zero byte belongs to the best matching rule. The lowest bit of `zeros` is the uppermost bit of that
+    // byte.
     const __m512i zeros =
         _mm512_and_si512(_mm512_andnot_si512(outside, _mm512_sub_epi32(outside, all(0x01010101))), all(0x80808080));
     const __mmask16 noted = lanes_of(way.looks - i);
     const __mmask16 found = _mm512_mask_test_epi32_mask(noted, zeros, zeros);
     const __m512i lowest = _mm512_and_si512(zeros, _mm512_sub_epi32(_mm512_setzero_si512(), zeros));
-    // Of row r that bit has 24 - 8 r zeros above it; the row begins 16 r bytes behind the block.
+    // For row r, that bit has 24 - 8 r leading zeros, and the row begins 16 r bytes after the start of the block.
     const __m512i row = _mm512_slli_epi32(_mm512_sub_epi32(all(24), _mm512_lzcnt_epi32(lowest)), 1);
     const __m512i at = _mm512_add_epi32(_mm512_load_si512(way.block + i), row);
     const __m512i low = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), found, at, entries, 1);
@@ -198,7 +200,7 @@ PENUMBRA_AVX512 void read_entries(const rules_fast_view& view, Way& way) {
   }
 }
 
-/// Takes note of the entries that are better than what is known.
+/// Stores entries that are better than the best so far.
 PENUMBRA_AVX512 void take_best(const rules_fast_view& view, Way& way) {
   constexpr std::uint32_t kClass = 1U << RULES_FAST_CLASS_SHIFT;
   for (std::uint32_t i = 0; i < way.segments; ++i) {
@@ -212,7 +214,7 @@ PENUMBRA_AVX512 void take_best(const rules_fast_view& view, Way& way) {
     const __m512i before = _mm512_load_si512(way.best + at);
     const __m512i difference = _mm512_xor_si512(entry, before);
     _mm512_store_si512(way.best + at, _mm512_max_epu32(entry, before));
-    // Of two of one class the ranks decide.
+    // Ranks decide between two entries of one rank class.
     const __mmask16 alike = _mm512_cmplt_epu32_mask(_mm512_sub_epi32(difference, all(1)), all(kClass - 1));
     if (alike != 0) [[unlikely]] {
       alignas(64) std::uint32_t one[kLanes], other[kLanes];
@@ -227,7 +229,7 @@ PENUMBRA_AVX512 void take_best(const rules_fast_view& view, Way& way) {
   way.looks = way.segments = 0;
 }
 
-/// Looks into the leaves that are special.
+/// Searches the special leaves rule by rule.
 inline void look_closely(const rules_fast_view& view, const rules_narrow_key* keys, std::uint32_t state, Way& way) {
   for (std::uint32_t i = 0; i < way.specials; ++i) {
     const std::uint32_t at = way.special_key[i];
@@ -273,7 +275,7 @@ PENUMBRA_AVX512 void classify(const rules_fast_view& view, const rules_narrow_ke
   }
 }
 
-/// The shader's arguments and answers.
+/// Has the arguments and results of the shader.
 [[gnu::target("arch=x86-64-v4")]] inline void narrow_avx512(rules_fast_view view, const rules_narrow_key* key,
                                                             std::uint32_t* rule, std::uint32_t n) {
   while (n >= kLanes) {

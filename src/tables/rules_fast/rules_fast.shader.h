@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Classification for cores: a handful of hash tables, and leaves whose rules are compared all at once.
+ * Classification for CPU cores: a few hash tables, and leaves whose rules are compared at once.
  *
- * Each group of rules has a hash table over some bits of the key, which most of its rules tell; one that leaves a few
- * of them open stands in all the slots that it may be found in. (Tuple space search, V. Srinivasan, S. Suri,
- * G. Varghese: Packet Classification using Tuple Space Search, SIGCOMM 1999, with merged tuples as in J. Daly et al.:
- * TupleMerge, IEEE/ACM ToN 2019; here the bits are chosen freely, and by what the rules are.) A slot leads to a leaf,
- * of eight rules as a rule, in the order of their ranks.
+ * Each group of rules has a hash table over key bits that most of its rules specify. A rule that leaves some of
+ * those bits open is in all slots where a matching key may look. This is tuple space search with merged tuples. See
+ * V. Srinivasan, S. Suri, G. Varghese: Packet Classification using Tuple Space Search, SIGCOMM 1999; J. Daly et al.:
+ * TupleMerge, IEEE/ACM ToN 2019. Here, any bits may be chosen, and the rules determine the choice. A slot leads to a
+ * leaf, usually of up to eight rules in the order of ranks.
  *
- * In a leaf a rule is a box: of each 16 bits of the key, a lane, it says the lowest value and how far up it goes. That
- * covers prefixes, exact values and ranges alike, and comparing takes a subtraction and a comparison for all lanes of
- * four rules. Rules with masks that are no prefixes have the smallest box around them, and are looked at once more.
+ * In a leaf, a rule is a box: for each lane (16 bits of the key) it has the lowest value and the span. Boxes cover
+ * prefixes, exact values and ranges alike. A comparison is one subtraction and one comparison for all lanes of four
+ * rules. A rule whose mask is not a prefix has the smallest box around its keys, and is checked again.
  *
- * An entry stands for a rule: its number, and above it its class. Classes are ranks in coarse steps; so most ranks are
- * compared without being read, and slots with nothing better than what was found already are not followed. */
+ * An entry identifies a rule: its number, and above the number its rank class. Rank classes are coarse steps of
+ * ranks. Most ranks are therefore compared without a load, and slots with only worse rules than the best so far are
+ * skipped. */
 #ifndef PENUMBRA_SHADERS_RULES_FAST_H
 #define PENUMBRA_SHADERS_RULES_FAST_H
 
@@ -25,22 +26,22 @@ enum {
   RULES_FAST_WIDE_LANES = RULES_WORDS * 4,
   RULES_FAST_ENTRY_LANE = 4, /* of a narrow block: the lane that is 0 in every narrow key */
   RULES_FAST_PARTS = RULES_WORDS * 2,
-  /* An entry. 0 stands for none. */
+  /* An entry; 0 means none. */
   RULES_FAST_CLASS_SHIFT = 20,
   RULES_FAST_CLASSES = 1 << 12, /* the lowest is 1 */
   RULES_FAST_NUMBER_MASK = (1 << RULES_FAST_CLASS_SHIFT) - 1,
-  /* A slot. 0 stands for an empty one. Above all others stand the upper bits of its best rule's class. */
+  /* A slot; 0 means empty. The uppermost bits are the upper bits of its best rule's rank class. */
   RULES_FAST_BLOCK_MASK = (1 << 23) - 1, /* the leaf's first block */
   RULES_FAST_TWO_BLOCKS = 1 << 23,
-  RULES_FAST_MANY_BLOCKS = 1 << 24, /* the last one has an entry 0 */
-  RULES_FAST_CHECK = 1 << 25,       /* not all of its rules are there in every state, or not all are boxes */
+  RULES_FAST_MANY_BLOCKS = 1 << 24, /* the last block has an entry 0 */
+  RULES_FAST_CHECK = 1 << 25,       /* some rules do not exist in every state, or are not boxes */
   RULES_FAST_COARSE_SHIFT = 26,
 };
 
-/* Rules of a leaf, the best first; behind the last one entries are 0, and nothing matches there. */
+/* Rules of a leaf, best first. After the last rule, entries are 0, and no key matches there. */
 struct rules_fast_narrow_block {
   uint16_t low[RULES_FAST_OF_A_BLOCK][RULES_FAST_NARROW_LANES];
-  uint16_t span[RULES_FAST_OF_A_BLOCK][RULES_FAST_NARROW_LANES]; /* what a lane may be more than `low` */
+  uint16_t span[RULES_FAST_OF_A_BLOCK][RULES_FAST_NARROW_LANES]; /* maximum difference of a lane from `low` */
 };
 struct rules_fast_wide_block {
   uint16_t low[RULES_FAST_OF_A_BLOCK][RULES_FAST_WIDE_LANES];
@@ -48,21 +49,21 @@ struct rules_fast_wide_block {
   uint32_t entry[RULES_FAST_OF_A_BLOCK];
 };
 
-/* Parts are the halves of a key's words, the upper one first. */
+/* Parts are the halves of a key's words, upper half first. */
 struct rules_fast_group {
   uint32_t mask[RULES_FAST_PARTS];
   uint32_t multiplier[RULES_FAST_PARTS];
   uint32_t first_slot;
-  uint32_t shift; /* 32 less as many bits as the slots' numbers have */
-  uint32_t best;  /* no rule of the group is in a better class, as slots have it */
+  uint32_t shift; /* 32 less the number of bits of slot numbers */
+  uint32_t best;  /* best rank class of the group's rules, as in slots */
 };
 
 /* By the rule's number. */
 struct rules_fast_rule {
   uint64_t rank;
-  uint32_t born; /* the state that it came with */
-  uint32_t dies; /* the first state that is without it */
-  uint32_t mask; /* if it is no box: where its value and mask stand, 0 otherwise */
+  uint32_t born; /* first state with the rule */
+  uint32_t dies; /* first state without the rule */
+  uint32_t mask; /* index of value and mask if the rule is not a box, otherwise 0 */
   uint32_t unused;
 };
 struct rules_fast_mask {
@@ -81,7 +82,7 @@ struct rules_fast_view {
   uint32_t groups;
 };
 
-/* The number of a key's slot in a group. */
+/* Returns the number of a key's slot in a group. */
 PENUMBRA_SHADER uint32_t rules_fast_slot(const struct rules_fast_group* group, const uint64_t* key, uint32_t words) {
   uint32_t hash = 0;
   for (uint32_t part = 0; part < words * 2; ++part) {
@@ -91,12 +92,12 @@ PENUMBRA_SHADER uint32_t rules_fast_slot(const struct rules_fast_group* group, c
   return group->first_slot + (hash >> group->shift);
 }
 
-/* Whether a slot has to be followed by whom has found `best`. */
+/* Returns true if a slot may have a better rule than `best`. */
 PENUMBRA_SHADER uint32_t rules_fast_is_wanted(uint32_t slot, uint32_t best) {
   return (slot != 0) & (slot >> RULES_FAST_COARSE_SHIFT >= best >> RULES_FAST_COARSE_SHIFT);
 }
 
-/* Of a rule whose box matches: whether its masks do, and it was there. */
+/* Returns true if a rule whose box matches exists in `state` and its masks match. */
 PENUMBRA_SHADER uint32_t rules_fast_counts(const struct rules_fast_view* view, uint32_t entry, const uint64_t* key,
                                            uint32_t words, uint32_t state) {
   const struct rules_fast_rule* rule = &view->rule[entry & RULES_FAST_NUMBER_MASK];
@@ -112,7 +113,7 @@ PENUMBRA_SHADER uint32_t rules_fast_entry(const struct rules_fast_narrow_block* 
   return block->low[rule][RULES_FAST_ENTRY_LANE] | (uint32_t)block->span[rule][RULES_FAST_ENTRY_LANE] << 16;
 }
 
-/* Whether lanes lie in a box: the `lanes` of a key's words from the lowest bits up. */
+/* Returns true if the lanes of a key are in a box. Lane 0 is the lowest 16 bits of the first word. */
 PENUMBRA_SHADER uint32_t rules_fast_is_inside(const uint16_t* low, const uint16_t* span, const uint64_t* key,
                                               uint32_t words, uint64_t ignored_lanes) {
   uint64_t outside = 0;
@@ -123,7 +124,7 @@ PENUMBRA_SHADER uint32_t rules_fast_is_inside(const uint16_t* low, const uint16_
   return (outside & ~ignored_lanes) == 0;
 }
 
-/* The entry of a leaf's rule that wins, 0 if none matches. */
+/* Returns the entry of the winning rule of a leaf, or 0 if none matches. */
 PENUMBRA_SHADER uint32_t rules_fast_find_narrow(const struct rules_fast_view* view, uint32_t slot, const uint64_t* key,
                                                 uint32_t state) {
   const struct rules_fast_narrow_block* block = &view->narrow[slot & RULES_FAST_BLOCK_MASK];
@@ -157,13 +158,13 @@ PENUMBRA_SHADER uint32_t rules_fast_find_wide(const struct rules_fast_view* view
   }
 }
 
-/* The better one of two entries. */
+/* Returns the better of two entries. */
 PENUMBRA_SHADER uint32_t rules_fast_better(const struct rules_fast_view* view, uint32_t a, uint32_t b) {
   if (a == 0 || b == 0 || (a ^ b) >> RULES_FAST_CLASS_SHIFT != 0) return a > b ? a : b;
   return view->rule[a & RULES_FAST_NUMBER_MASK].rank > view->rule[b & RULES_FAST_NUMBER_MASK].rank ? a : b;
 }
 
-/* Writes the number of the rule that wins of each key, or RULES_NONE. */
+/* Writes the number of the winning rule of each key, or RULES_NONE. */
 PENUMBRA_SHADER void rules_fast_narrow(struct rules_fast_view view, const struct rules_narrow_key* key, uint32_t* rule,
                                        uint32_t n) {
   foreach (i, n) {
@@ -182,7 +183,7 @@ PENUMBRA_SHADER void rules_fast_narrow(struct rules_fast_view view, const struct
   }
 }
 
-/* The same for wide keys. */
+/* Does the same for wide keys. */
 PENUMBRA_SHADER void rules_fast_wide(struct rules_fast_view view, const struct rules_key* key, uint32_t* rule,
                                      uint32_t n) {
   foreach (i, n) {

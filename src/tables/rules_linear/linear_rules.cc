@@ -30,7 +30,7 @@ LinearRules::LinearRules(RuleFields fields, GracePeriods& grace_periods, std::ui
   publish();
 }
 
-/// The regions have grown where they are; mirrors are to know.
+/// Publishes the regions again so that mirrors learn that they have grown; their addresses stay the same.
 void LinearRules::publish() {
   view_ = 1 - view_;
   views_[view_] = {.record = records_.data(),
@@ -54,7 +54,8 @@ void LinearRules::publish() {
 void LinearRules::insert(std::uint32_t number, const RuleMatch& match, std::uint64_t rank) {
   if (records_.make_room(number)) {
     publish();
-    grace_periods_.elapsed(grace_periods_.start(), true);  // of the view that the next publish overwrites
+    // The next publish() overwrites the previous view, so its readers must be gone.
+    grace_periods_.elapsed(grace_periods_.start(), true);
   }
   records_.add(number, match.value, match, rank, 0);
   for (std::size_t word = 0; word < words_; ++word) {

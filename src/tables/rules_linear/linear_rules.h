@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The owner of the table that the shaders `rules_linear_narrow` and `rules_linear_wide` search (rules_linear.shader.h).
+// The owner of the table that the shaders `rules_linear_narrow` and `rules_linear_wide` (rules_linear.shader.h) search.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace penumbra {
 
 class LinearRules final : public RuleTable {
  public:
-  /// An empty table, published. `grace_periods` outlives it; `last_state` as in RuleRecords.
+  /// Makes and publishes an empty table. `grace_periods` must outlive the table; `last_state` is as in RuleRecords.
   LinearRules(RuleFields fields, GracePeriods& grace_periods, std::uint32_t last_state = RuleRecords::kNever - 1);
 
   void insert(std::uint32_t number, const RuleMatch& match, std::uint64_t rank) override;
@@ -38,9 +38,9 @@ class LinearRules final : public RuleTable {
   RuleRecords records_;
   HugeArray<std::uint64_t> masks_;
   TableChanges<std::uint64_t> mask_changes_{RuleRecords::kRegions};
-  alignas(64) std::array<std::uint32_t, 16> end_{1};  ///< the first counts; a line of its own
+  alignas(64) std::array<std::uint32_t, 16> end_{1};  ///< element 0 is the end; has its own cache line
   std::array<rules_linear_view, 2> views_{};
-  std::size_t view_ = 0;  ///< the current one
+  std::size_t view_ = 0;  ///< index of the current view
 };
 
 }  // namespace penumbra

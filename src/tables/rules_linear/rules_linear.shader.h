@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Classification by linear search (GSwitch, section IV.A): every rule is tried, in the order of their numbers, and of
- * those that match the one of the highest rank wins. Rules lie by number, and whatever lies at a number that is no
- * rule's, or is being written for a new one, rules_is_there() tells apart. It suits few rules, and is what the other
- * structures are measured by. */
+ * Classification by linear search (GSwitch, section IV.A). The shader tries every rule in the order of numbers, and the
+ * matching rule of the highest rank wins. rules_is_there() rejects records that are unused or being written. Linear
+ * search suits few rules, and is the baseline for the other structures. */
 #ifndef PENUMBRA_SHADERS_RULES_LINEAR_H
 #define PENUMBRA_SHADERS_RULES_LINEAR_H
 
 #include "tables/rules/rules.shader.h"
 
 struct rules_linear_view {
-  const struct rules_record* record; /* by number, and so are these two: */
+  const struct rules_record* record; /* by number, like `ports` and `mask` */
   const struct rules_ports* ports;
-  const uint64_t* mask; /* as many words as a key has */
+  const uint64_t* mask; /* as many words per rule as a key has */
   const uint32_t* state;
   const uint32_t* end; /* one past the highest number */
 };
@@ -38,7 +37,7 @@ PENUMBRA_SHADER uint32_t rules_linear_find(const struct rules_linear_view* view,
   return best;
 }
 
-/* Writes the number of the rule that wins of each key, or RULES_NONE. */
+/* Writes the number of the winning rule of each key, or RULES_NONE. */
 PENUMBRA_SHADER void rules_linear_narrow(struct rules_linear_view view, const struct rules_narrow_key* key,
                                          uint32_t* rule, uint32_t n) {
   foreach (i, n) {
@@ -46,7 +45,7 @@ PENUMBRA_SHADER void rules_linear_narrow(struct rules_linear_view view, const st
   }
 }
 
-/* The same for wide keys. */
+/* Does the same for wide keys. */
 PENUMBRA_SHADER void rules_linear_wide(struct rules_linear_view view, const struct rules_key* key, uint32_t* rule,
                                        uint32_t n) {
   foreach (i, n) {

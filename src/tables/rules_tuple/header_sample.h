@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Headers to expect, for choosing what a class's prefilter looks at (prefilter_choice.h): nobody shows the owner of a
-// table the headers that will come, but what rules are for tells something of them.
+// A sample of likely headers, for choosing the half of a word that a subtable's prefilter uses (prefilter_choice.h).
+// The owner of a table never sees the headers of traffic, but rules give a hint of them.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@
 
 namespace penumbra {
 
-/// Each has the value of one of the rules that were shown, all of them equally likely (Vitter: Random Sampling with a
-/// Reservoir, ACM TOMS 1985), and anything where the mask of the rule's class leaves it open.
+/// Each header has the value of one of the rules that were shown, all equally likely (Vitter: Random Sampling with a
+/// Reservoir, ACM TOMS 1985). The bits that the rule's mask leaves open are random.
 class HeaderSample {
  public:
   static constexpr std::size_t kHeaders = 64;
-  /// From so many rules on, later ones are the likelier the later they are: what was there long ago may have gone.
+  /// From this many rules on, later rules are more likely than earlier ones, because old rules may be gone.
   static constexpr std::uint32_t kMemory = 65'536;
 
   HeaderSample(std::size_t words, std::uint64_t seed) : words_(words), random_(seed) { headers_.reserve(kHeaders); }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which half of a word a class's prefilter takes (rules_bloom.shader.h). Each is tried with the values of all rules of
-// the class, as a prefilter of that size would have them, on headers to expect: the one that lets the fewest through is
-// taken, of several the one of which the mask has the most bits.
+// Chooses the half of a word that a subtable's prefilter uses (rules_bloom.shader.h). Each half is tried with the
+// values of all rules of the subtable, in a prefilter of the final size, on likely headers. The best half lets the
+// fewest headers pass. Among equal halves, the best has the most mask bits.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,14 @@
 
 namespace penumbra {
 
-/// A prefilter of 2^bits words from `begin`, an even number, on that takes that half of the words of a class with that
-/// mask.
+/// Returns the description of a prefilter for a subtable with this mask. The prefilter uses half `half` and has 2^bits
+/// words from `begin` on, an even number.
 inline std::uint64_t describe_prefilter(const RuleWords& mask, std::uint32_t half, unsigned bits, std::uint64_t begin) {
   return begin / 2 << RULES_PREFILTER_BEGIN | std::uint64_t{bits} << RULES_PREFILTER_BITS |
          std::uint64_t{half} << RULES_PREFILTER_HALF | static_cast<std::uint32_t>(mask[half / 2] >> (32 * (half % 2)));
 }
 
-/// Calls visit(word, bit) for each bit that a value has in a prefilter.
+/// Calls visit(word, bit) for each bit that a value sets in a prefilter.
 template <class Visit>
 void for_each_prefilter_bit(const std::uint64_t* secret, std::uint64_t prefilter, const std::uint64_t* value,
                             Visit visit) {
@@ -35,7 +35,7 @@ void for_each_prefilter_bit(const std::uint64_t* secret, std::uint64_t prefilter
   }
 }
 
-/// The half to take. for_each_value(take) calls take(value) for the words of each rule's value.
+/// Returns the best half. for_each_value(take) calls take(value) for the words of each rule's value.
 template <class ForEachValue>
 std::uint32_t choose_half(const RuleWords& mask, std::size_t words, unsigned bits, const std::uint64_t* secret,
                           std::span<const RuleWords> headers, ForEachValue for_each_value) {
@@ -49,7 +49,7 @@ std::uint32_t choose_half(const RuleWords& mask, std::size_t words, unsigned bit
     if (static_cast<std::uint32_t>(prefilter) == 0) continue;
     trials.push_back({prefilter, std::vector<std::uint64_t>(std::size_t{1} << bits)});
   }
-  // One way through the rules, which lie far apart in memory.
+  // One pass over the rules fills all trials, because the rules are scattered in memory.
   for_each_value([&](const std::uint64_t* value) {
     for (Trial& trial : trials) {
       for_each_prefilter_bit(secret, trial.prefilter, value, [&trial](std::uint64_t word, std::uint32_t bit) {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bloom search (rules_bloom.shader.h) for a GPU whose blocks share what they know. A block takes a tile of keys, one a
-// thread, and goes through the subtables in chunks, whose masks, salts and filters' and prefilters' places it copies
-// into its shared memory; the keys lie there too, in halves of words, as each prefilter takes another one. After each
-// chunk the keys that are done, because no class to come ranks higher, leave, and the others close ranks: a warp has 32
-// keys to work on until the tile has no more. In the one source each thread waits for its warp's last key. (GSwitch,
-// section IV.C, gives a block one class and all keys, so that no key is ever done.)
+// Bloom search (rules_bloom.shader.h) for a GPU, with shared memory per block. A block takes a tile of keys, one per
+// thread, and goes through the subtables in chunks. The block copies the masks, the salts and the places of filters and
+// prefilters of a chunk into shared memory. The keys are there too, in halves of words, because each prefilter uses
+// another half.
 //
-// It asks the same filters and tables in the same order, and some that the one source has no need to ask, since it
-// looks at bounds for each chunk only; so answers are the same ones.
+// After each chunk, keys that no later subtable can improve are finished and leave, and the unfinished keys are
+// compacted. A warp thus has 32 keys until the tile has no more. In the shader, each thread waits for the last key of
+// its warp. In GSwitch (section IV.C), a block has one subtable and all keys, so no key finishes early.
+//
+// The tile asks the same filters and tables in the same order as the shader, and some more, because it checks bounds
+// once per chunk. The answers are therefore equal.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +24,7 @@ namespace penumbra {
 template <std::uint32_t kWords>
 class RulesBloomTile {
  public:
-  /// Writes the winners of all keys that this row of blocks has.
+  /// Writes the winners of all keys that the blocks of the grid share.
   template <class Key>
   static __device__ void classify_all(const rules_tuple_view& view, const Key* keys, std::uint32_t* rules,
                                       std::uint32_t n) {
@@ -33,12 +35,12 @@ class RulesBloomTile {
     }
   }
 
-  /// A class's prefilter, taken apart: 16 bytes, one load.
+  /// The decoded prefilter of a subtable: 16 bytes, one load.
   struct alignas(16) Prefilter {
     std::uint32_t mask;
-    std::uint32_t half;  ///< where the keys' halves begin that it takes, in bytes from the first half's
+    std::uint32_t half;  ///< offset of the keys' halves that it uses, in bytes from the first half
     std::uint32_t shift;
-    std::uint32_t begin;  ///< of it, in halves of words
+    std::uint32_t begin;  ///< of the prefilter, in halves of words
   };
   static __device__ Prefilter apart(std::uint64_t prefilter) {
     return {.mask = static_cast<std::uint32_t>(prefilter),
@@ -47,8 +49,8 @@ class RulesBloomTile {
             .begin = rules_prefilter_place(prefilter, 0)};
   }
 
-  /// For which of eight subtables, a bit each, their prefilters leave it open that they have a rule. `halves` is where
-  /// those of the key are, kKeys apart.
+  /// Returns one bit for each of eight subtables, set if the subtable's prefilter passes the key. `halves` points to
+  /// the halves of the key, which are kKeys apart.
   static __device__ std::uint32_t sift(const rules_tuple_view& view, const std::uint32_t* halves,
                                        const Prefilter* prefilters) {
     const auto* const filter = reinterpret_cast<const std::uint32_t*>(view.filter);
@@ -70,24 +72,24 @@ class RulesBloomTile {
 
  private:
   static constexpr std::uint32_t kKeys = kMostCudaThreads;
-  /// Classes, a bit each of a word. The more they are, the seldomer a warp goes to tables for few of its keys.
+  /// Number of subtables, one bit each of a word. With more subtables, a warp rarely reads tables for few of its keys.
   static constexpr std::uint32_t kChunk = 64;
   static constexpr std::uint32_t kGroupWords = (kWords + RULES_GROUP_ROWS) * RULES_TUPLE_GROUP;
   static constexpr std::uint32_t kHalves = 2 * kWords;
   static constexpr std::uint32_t kWarp = 32;
 
-  /// A key that goes on.
+  /// An unfinished key.
   struct Way {
-    std::uint32_t key;   ///< of the tile
-    std::uint32_t best;  ///< the rule that wins so far
+    std::uint32_t key;   ///< index in the tile
+    std::uint32_t best;  ///< the winning rule so far
   };
 
   static __device__ std::uint32_t groups_in_chunk(const rules_walk& walk) {
     return (min(walk.end - walk.at, kChunk) + RULES_TUPLE_GROUP - 1) / RULES_TUPLE_GROUP;
   }
 
-  /// Copies the chunk's rows. Those behind the list's end, in its last group, are of no class, or of one that has come
-  /// since or has gone; all can be asked.
+  /// Copies the rows of the chunk. The last group may have rows after the end of the list. Such rows belong to no
+  /// subtable, to a newer one or to a removed one, and are safe to read.
   __device__ void load_chunk(const rules_tuple_view& view, const rules_walk& walk) {
     const std::uint64_t* const from = &view.group[rules_group_row(walk.at, 0, kWords)];
     const std::uint32_t words = groups_in_chunk(walk) * kGroupWords;
@@ -103,7 +105,7 @@ class RulesBloomTile {
     return reinterpret_cast<const std::uint32_t*>(reinterpret_cast<const char*>(from) + bytes);
   }
 
-  /// Of the plain expression nvcc 13.0 makes a second instruction, which adds 0 to the upper half.
+  /// For the plain expression, nvcc 13.0 emits a second instruction that adds 0 to the upper half.
   static __device__ std::uint64_t product_of(std::uint32_t one, std::uint32_t other) {
 #if defined(__CUDA_ARCH__)
     std::uint64_t product;
@@ -114,7 +116,7 @@ class RulesBloomTile {
 #endif
   }
 
-  /// 2 * `of` + `bit`, by the pipe of products, which has less to do than that of shifts and of and, or, add.
+  /// Returns 2 * `of` + `bit`. The multiply pipe is less busy than the pipe for shifts and logic.
   static __device__ std::uint32_t twice_and(std::uint32_t of, std::uint32_t bit) {
 #if defined(__CUDA_ARCH__)
     asm("mad.lo.u32 %0, %0, 2, %1;" : "+r"(of) : "r"(bit));
@@ -124,13 +126,13 @@ class RulesBloomTile {
 #endif
   }
 
-  /// Whether those bits have both of that hash, as the lowest bit.
+  /// Returns in the lowest bit whether `bits` has both bits of the hash.
   static __device__ std::uint32_t has_both(std::uint32_t bits, std::uint32_t hash) {
-    // Rotating takes five bits of the hash for what they are.
+    // The rotation uses only the lowest five bits of the hash.
     return __funnelshift_r(bits, bits, hash) & __funnelshift_r(bits, bits, hash >> 5) & 1;
   }
 
-  /// The subtables of the chunk whose prefilters leave it open, without lanes behind the end of the list.
+  /// Returns the subtables of the chunk whose prefilters pass the key, without lanes after the end of the list.
   __device__ std::uint64_t sift_chunk(const rules_tuple_view& view, const rules_walk& walk, std::uint32_t key) const {
     std::uint64_t may_have = 0;
     for (std::uint32_t i = groups_in_chunk(walk); i-- > 0;) {
@@ -141,7 +143,7 @@ class RulesBloomTile {
     return there < kChunk ? may_have & ((std::uint64_t{1} << there) - 1) : may_have;
   }
 
-  /// Those of them whose filters leave it open too.
+  /// Returns the subtables of `prefiltered` whose filters pass the key too.
   __device__ std::uint64_t filter_chunk(const rules_tuple_view& view, std::uint64_t prefiltered,
                                         const std::uint64_t* key) const {
     std::uint64_t may_have = 0;
@@ -155,7 +157,7 @@ class RulesBloomTile {
     return may_have;
   }
 
-  /// Takes a key through the chunk. Whether it goes on; if it does not its winner is written.
+  /// Searches the chunk for a key. Returns true if the key is unfinished, otherwise writes its winner.
   __device__ bool search(const rules_tuple_view& view, rules_walk walk, Way& own, std::uint32_t* rules) const {
     const std::uint64_t prefiltered = sift_chunk(view, walk, own.key);
     const std::uint32_t first = walk.at;
@@ -167,7 +169,7 @@ class RulesBloomTile {
     }
     for (std::uint64_t may_have = filter_chunk(view, prefiltered, key); may_have != 0; may_have &= may_have - 1) {
       walk.at = first + penumbra_trailing_zeros(may_have);
-      walk.may_have = 1;  // the class there
+      walk.may_have = 1;  // the subtable there
       std::uint32_t rule = cuckoo_table_find(&view.cuckoo, rules_walk_digest(&view, &walk, key, kWords));
       while (rule != RULES_NONE) rule = rules_walk_take(&view, &walk, rule, key, kWords);
     }
@@ -178,7 +180,7 @@ class RulesBloomTile {
     return goes_on;
   }
 
-  /// Those that go on close ranks; returns how many they are.
+  /// Compacts the unfinished keys and returns their number.
   __device__ std::uint32_t close_ranks(const Way& own, bool goes_on) {
     const std::uint32_t lane = threadIdx.x % kWarp, own_warp = threadIdx.x / kWarp;
     const std::uint32_t of_warp = __ballot_sync(~0U, goes_on);
@@ -193,7 +195,7 @@ class RulesBloomTile {
     return all;
   }
 
-  /// Writes the winners of `count` keys, at most as many as the block has threads.
+  /// Writes the winners of `count` keys, at most one per thread of the block.
   template <class Key>
   __device__ void classify(const rules_tuple_view& view, const Key* keys, std::uint32_t* rules, std::uint32_t count) {
     const std::uint32_t thread = threadIdx.x;

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Classification by Bloom search (GSwitch, section IV.C): tuple search (rules_tuple.shader.h) that asks a class's Bloom
- * filter before the table. Most subtables have no rule for a key, and a filter that says so is a word out of a few
- * hundred KiB instead of a cache line out of many MiB.
+ * Classification by Bloom search (GSwitch, section IV.C): tuple search (rules_tuple.shader.h) that asks the Bloom
+ * filter of a subtable before the table. Most subtables have no rule for a key. A negative filter costs one word of a
+ * few hundred KiB instead of a cache line of many MiB.
  *
- * A class's filter is 2^b words of 64 bits. A value has one word, by the uppermost b bits of its hash, and in it two
- * bits of either half, by five bits each of the hash from the lowest ones on (a blocked Bloom filter: Putze, Sanders,
- * Singler: Cache-, Hash- and Space-Efficient Bloom Filters, WEA 2007, with a word for a block). So a question costs one
- * load. subtable_filters.h says how large filters are. Where `filter` is 0 there is none: it leads to the first word,
- * which is no filter's, and has all bits.
+ * The filter of a subtable has 2^b words of 64 bits. The uppermost b bits of a value's hash choose one word. Five hash
+ * bits each, from the lowest on, choose the value's bits: two in each half of the word. This is a blocked Bloom filter
+ * (Putze, Sanders, Singler: Cache-, Hash- and Space-Efficient Bloom Filters, WEA 2007) whose block is a word. A query
+ * therefore costs one load. subtable_filters.h gives the sizes of filters. A `filter` of 0 means no filter, and refers
+ * to the first word. The first word belongs to no filter and has all bits set.
  *
- * Before its filter a class is asked by its prefilter, a filter of as many bits in which a value is known by half of
- * one word only, the half that tells the class's rules best from headers of others (prefilter_choice.h). In a half of a
- * word it has two bits. A prefilter lets more through, but asking it takes a third of the work: one product, however
- * many words a key has. Few subtables are left for which the hash of all words is computed.
+ * The prefilter of a subtable is asked before its filter. A prefilter has as many bits as the filter, but represents a
+ * value by half of one word only. That half best separates the subtable's rules from other headers
+ * (prefilter_choice.h). A value sets two bits in a half of a word. A prefilter lets more keys pass, but costs a third
+ * of the work: one product, whatever the width of a key. The hash of all words is then needed for few subtables only.
  *
- * First the prefilters of a group of subtables are asked, without a branch that depends on an answer, then the filters
- * and the table of those that may have the value. */
+ * The prefilters of a group of subtables are asked first, without a branch that depends on an answer. Then the filters
+ * and the table of the remaining subtables are asked. */
 #ifndef PENUMBRA_SHADERS_RULES_BLOOM_H
 #define PENUMBRA_SHADERS_RULES_BLOOM_H
 
 #include "tables/rules_tuple/rules_tuple.shader.h"
 
 enum {
-  RULES_BLOOM_GROUP = 2 * RULES_TUPLE_GROUP /* subtables whose prefilters are asked together */
+  RULES_BLOOM_GROUP = 2 * RULES_TUPLE_GROUP /* number of subtables whose prefilters are asked together */
 };
 
-/* Whether the filter of the class at a place of the list leaves it open that it has a rule. */
+/* Returns true if the filter of the subtable at place `at` of the list passes the key. */
 PENUMBRA_SHADER uint32_t rules_bloom_is_open(const struct rules_tuple_view* view, uint32_t at, const uint64_t* key,
                                              uint32_t words) {
   const uint64_t* const own = &view->group[rules_group_row(at, 0, words) + at % RULES_TUPLE_GROUP];
@@ -35,7 +35,7 @@ PENUMBRA_SHADER uint32_t rules_bloom_is_open(const struct rules_tuple_view* view
   return rules_bloom_may_have(view->filter, filter, hash);
 }
 
-/* For which subtables of the group that comes next their prefilters and filters leave it open that they have a rule. */
+/* Returns the subtables of the next group whose prefilters and filters pass the key, one bit each. */
 PENUMBRA_SHADER uint32_t rules_bloom_ask(const struct rules_tuple_view* view, const struct rules_walk* walk,
                                          const uint64_t* key, uint32_t words) {
   uint32_t prefiltered = 0;
@@ -51,7 +51,7 @@ PENUMBRA_SHADER uint32_t rules_bloom_ask(const struct rules_tuple_view* view, co
   return may_have;
 }
 
-/* Writes the number of the rule that wins of each key, or RULES_NONE. */
+/* Writes the number of the winning rule of each key, or RULES_NONE. */
 PENUMBRA_SHADER void rules_bloom_narrow(struct rules_tuple_view view, const struct rules_narrow_key* key,
                                         uint32_t* rule, uint32_t n) {
   foreach (i, n) {
@@ -71,7 +71,7 @@ PENUMBRA_SHADER void rules_bloom_narrow(struct rules_tuple_view view, const stru
   }
 }
 
-/* The same for wide keys. */
+/* Does the same for wide keys. */
 PENUMBRA_SHADER void rules_bloom_wide(struct rules_tuple_view view, const struct rules_key* key, uint32_t* rule,
                                       uint32_t n) {
   foreach (i, n) {

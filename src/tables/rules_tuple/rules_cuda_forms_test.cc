@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tuple and Bloom search's forms for CUDA, on the host's threads, against the one source.
+// The CUDA forms of tuple and Bloom search, run on host threads and compared with the shaders.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Case {
   std::uint32_t keys, blocks, threads;
 };
 
-/// Rules as drawn, and headers of which many match some.
+/// Random rules, and headers of which many match some rule.
 class Drawn {
  public:
   Drawn(const Case& of, TupleRules::Search search)
@@ -71,7 +71,7 @@ void compare(const rules_tuple_view& view, const std::vector<RuleWords>& headers
   EXPECT_EQ(found, right);
 }
 
-/// The subtables of a group whose prefilters leave it open, of `kWords` words of keys.
+/// Compares the prefilter results of groups of subtables, for keys of `kWords` words.
 template <std::uint32_t kWords>
 void compare_prefilters(const rules_tuple_view& view, const std::vector<RuleWords>& headers) {
   using Tile = RulesBloomTile<kWords>;
@@ -92,7 +92,7 @@ void compare_prefilters(const rules_tuple_view& view, const std::vector<RuleWord
   }
 }
 
-/// Where prefilters say no, neither filters nor tables are asked, although these have the rules.
+/// If a prefilter rejects a key, neither filter nor table is asked, although both have the rule.
 TEST(BloomTile, AsksPrefilterFirst) {
   NoReaders no_readers;
   TupleRules table(TupleRules::Search::bloom, RuleFields::ipv4, rules_testing::kSeed, no_readers);
@@ -139,8 +139,8 @@ TEST_P(CudaForms, OfBloomSearchFindWhatTheOneSourceFinds) {
   }
 }
 
-// No key, no class, one class, as many as half a chunk or a chunk has and one more, several chunks; filters of one word
-// and of many; tiles that are full and that are not, a block with several and one with none.
+// No key, no subtable, one subtable, half a chunk and a whole chunk plus one subtable, several chunks. Filters have one
+// word or many. Tiles are full or not, and a block has several tiles or none.
 INSTANTIATE_TEST_SUITE_P(
     Shapes, CudaForms,
     testing::Values(Case{RuleFields::ipv4, 1, 3, 0, 1, 32}, Case{RuleFields::ipv4, 1, 3, 5, 2, 64},

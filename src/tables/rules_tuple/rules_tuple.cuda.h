@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tuple search (rules_tuple.shader.h) for a GPU, which may read its keys over the bus (docs/cuda.md). Here a key is
-// read once and stays in registers. What the compiler makes of the one source reads it anew for each group of
-// subtables. The loop stands here again, for the one source's is inside of `foreach`, which takes keys where they are.
+// Tuple search (rules_tuple.shader.h) for a GPU, which may read its keys over the bus (docs/cuda.md). A key is read
+// once and stays in registers, while the compiled shader reads it again for each group of subtables. The loop is
+// repeated here because the shader's loop is inside `foreach`, which reads keys in place.
 #pragma once
 
 #include <cstdint>

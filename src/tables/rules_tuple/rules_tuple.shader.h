@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Classification by tuple search (Srinivasan, Suri, Varghese: Packet Classification Using Tuple Space Search, SIGCOMM
- * 1999; GSwitch, section IV.B). The rules whose masks are equal are a class. Under a class's mask a key is one value,
- * and the rules of the class that match are those of that value: one look-up in a hash table.
+ * 1999; GSwitch, section IV.B). Rules with equal masks form a subtable (a tuple of the paper). Under the mask of a
+ * subtable, a key is one value, and exactly the subtable's rules of that value match. One lookup in a hash table finds
+ * them.
  *
- * Of a range of ports, the mask of a class has the bits in which all of its ports agree, its longest common prefix
- * (nesting); the range itself is compared where a rule was found. So ranges make few subtables more.
+ * For a range of ports, the subtable's mask has the bits that all ports of the range share: their longest common prefix
+ * (nesting). The range itself is compared for each rule that is found. Ranges therefore add few subtables.
  *
- * A cuckoo table a class, the issue's words, is here one cuckoo table (cuckoo.shader.h) that all subtables share, in
- * whose digests the class is hashed with the value. A class then has no buckets of its own that are too few or too many
- * for it, subtables come and go without tables being made, and a probe costs the same. The table leads from a digest to
- * the first record of a chain: the rules of that value, one behind the other, in no order. Should two values have one
- * digest they share a chain; each record has its whole value, its class and its ranges, so that no rule is taken for
- * another.
+ * All subtables share one cuckoo table (cuckoo.shader.h); the digest hashes the subtable together with the value. No
+ * subtable thus has too few or too many buckets, adding or removing a subtable makes no table, and all probes cost the
+ * same. The table maps a digest to the first record of a chain: the rules of that value, in no particular order. If two
+ * values have the same digest, they share a chain. Each record has its whole value, its subtable and its ranges, so a
+ * lookup never confuses two rules.
  *
- * Classes stand in a list, those that have the rules of the highest rank first, each with a bound: no rule of it or of
- * a class behind it ranks higher. Who has found a rule that does not rank lower is done. The owner raises a bound
- * before a rule above it counts, appends subtables behind the last one, and sorts the list anew elsewhere now and then;
- * `list` says where it stands. A reader loads `state` and then `list`: what it finds has at least the subtables of that
- * state, and of what is newer rules_is_there() takes nothing. */
+ * The subtables form a list, sorted by their best rules. Each subtable has a bound: no rule of it or of later subtables
+ * has a higher rank. A search ends when the best rule so far is not below the bound. The owner raises a bound before a
+ * rule above it takes effect. New subtables are appended, and the owner occasionally writes a sorted list to another
+ * place. `list` gives the place of the list. A reader loads `state` before `list`, so its list has at least the
+ * subtables of that state. rules_is_there() rejects newer rules. */
 #ifndef PENUMBRA_SHADERS_RULES_TUPLE_H
 #define PENUMBRA_SHADERS_RULES_TUPLE_H
 
@@ -27,7 +27,7 @@
 #include "tables/rules_tuple/subtable_group.h"
 
 enum {
-  RULES_TUPLE_HAS_RANGES = 1 /* in a record's `ranges`, below the number of its class */
+  RULES_TUPLE_HAS_RANGES = 1 /* bit in a record's `ranges`, below the number of its subtable */
 };
 
 struct rules_subtable {
@@ -36,7 +36,7 @@ struct rules_subtable {
 };
 
 struct rules_tuple_view {
-  struct cuckoo_table_view cuckoo; /* of numbers of rules, by digests */
+  struct cuckoo_table_view cuckoo; /* digests to numbers of rules */
   const struct rules_record* record;
   const struct rules_ports* ports; /* by number, for rules with ranges */
   const uint32_t* state;
@@ -47,7 +47,7 @@ struct rules_tuple_view {
   uint64_t secret[RULES_WORDS];
 };
 
-/* Of the class at a place of the list. */
+/* Returns a word of the mask of the subtable at place `at` of the list. */
 PENUMBRA_SHADER uint64_t rules_tuple_mask(const struct rules_tuple_view* view, uint32_t at, uint32_t word,
                                           uint32_t words) {
   return penumbra_load(&view->group[rules_group_row(at, word, words) + at % RULES_TUPLE_GROUP]);
@@ -60,12 +60,12 @@ PENUMBRA_SHADER uint64_t rules_tuple_hash_in(const struct rules_tuple_view* view
   return rules_tuple_hash(view->secret, key, own, RULES_TUPLE_GROUP, words, salt);
 }
 
-/* Where a look-up is. */
+/* The state of a lookup. */
 struct rules_walk {
-  uint32_t state;    /* the one that decides */
-  uint32_t at, end;  /* the group of subtables that it is at, and the end of the list */
-  uint32_t may_have; /* of the group, a bit for each class whose table is still to be asked */
-  uint32_t best;     /* the rule that wins so far; the record of RULES_NONE ranks 0, below all */
+  uint32_t state;    /* the state that decides the lookup */
+  uint32_t at, end;  /* place of the current group of subtables, and end of the list */
+  uint32_t may_have; /* one bit for each subtable of the group whose table must still be asked */
+  uint32_t best;     /* the winning rule so far; the record of RULES_NONE has rank 0, below all rules */
 };
 
 PENUMBRA_SHADER struct rules_walk rules_walk_begin(const struct rules_tuple_view* view) {
@@ -79,18 +79,18 @@ PENUMBRA_SHADER struct rules_walk rules_walk_begin(const struct rules_tuple_view
   return walk;
 }
 
-/* Whether subtables from `at` on may have a rule that ranks higher than the best one so far. */
+/* Returns true if subtables from `at` on may have a rule of a higher rank than the best so far. */
 PENUMBRA_SHADER uint32_t rules_walk_goes_on(const struct rules_tuple_view* view, const struct rules_walk* walk) {
   return walk->at < walk->end && penumbra_load(&view->subtables[walk->at].bound) > view->record[walk->best].rank;
 }
 
-/* The place of the class whose table is to be asked next. */
+/* Returns the place of the next subtable whose table must be asked. */
 PENUMBRA_SHADER uint32_t rules_walk_class(const struct rules_walk* walk) {
   return walk->at + penumbra_trailing_zeros(walk->may_have);
 }
 
-/* The digest to ask it for. It was made when the group was looked at; these subtables are few, and keeping it for all
- * would cost more than making it anew. */
+/* Returns the digest of the key in that subtable. The digest is computed again, because few subtables need it and
+ * keeping the digests of all would cost more. */
 PENUMBRA_SHADER uint64_t rules_walk_digest(const struct rules_tuple_view* view, const struct rules_walk* walk,
                                            const uint64_t* key, uint32_t words) {
   return rules_tuple_digest(rules_tuple_hash_in(view, rules_walk_class(walk), key, words));
@@ -107,7 +107,7 @@ PENUMBRA_SHADER uint32_t rules_tuple_matches(const struct rules_tuple_view* view
   return (record->ranges & RULES_TUPLE_HAS_RANGES) == 0 || rules_has_ports(&view->ports[number], key[words - 1]);
 }
 
-/* Looks at a rule of the chain that the table led to; returns the next one, or RULES_NONE. */
+/* Compares a rule of the chain with the key. Returns the next rule of the chain, or RULES_NONE. */
 PENUMBRA_SHADER uint32_t rules_walk_take(const struct rules_tuple_view* view, struct rules_walk* walk, uint32_t number,
                                          const uint64_t* key, uint32_t words) {
   const struct rules_record* record = &view->record[number];
@@ -118,27 +118,26 @@ PENUMBRA_SHADER uint32_t rules_walk_take(const struct rules_tuple_view* view, st
   return penumbra_load_first(&record->next);
 }
 
-/* Of the group of subtables that comes next, the digests to ask for. */
+/* Computes the digests of the key in the next group of subtables. */
 PENUMBRA_SHADER void rules_tuple_digests(const struct rules_tuple_view* view, const struct rules_walk* walk,
                                          const uint64_t* key, uint32_t words, uint64_t* digest) {
   rules_group_digests(view->secret, key, &view->group[rules_group_row(walk->at, 0, words)], words, digest);
 }
 
-/* Without the bits of lanes behind the end of the list. */
+/* Clears the bits of lanes after the end of the list. */
 PENUMBRA_SHADER uint32_t rules_walk_there(const struct rules_walk* walk, uint32_t may_have) {
   const uint32_t there = walk->end - walk->at;
   return there < 32 ? may_have & ((1U << there) - 1) : may_have;
 }
 
-/* For which subtables of the group the marks of the digests' first buckets leave it open that they are there. */
+/* Returns the subtables of the group that may have the digests, by the marks of the digests' first buckets. */
 PENUMBRA_SHADER uint32_t rules_tuple_may_have(const struct rules_tuple_view* view, const struct rules_walk* walk,
                                               const uint64_t* digest) {
   return rules_walk_there(walk, rules_group_may_have(&view->cuckoo, digest));
 }
 
-/* Writes the number of the rule that wins of each key, or RULES_NONE. The body stands here for each width of keys: gopt
- * keeps what a function with hints is given, so that a width which it is given would be none that the compiler knows.
- */
+/* Writes the number of the winning rule of each key, or RULES_NONE. The body is repeated for each width of keys. gopt
+ * saves the arguments of a function with hints, so a width that is an argument would not be a constant. */
 PENUMBRA_SHADER void rules_tuple_narrow(struct rules_tuple_view view, const struct rules_narrow_key* key,
                                         uint32_t* rule, uint32_t n) {
   foreach (i, n) {
@@ -168,7 +167,7 @@ PENUMBRA_SHADER void rules_tuple_narrow(struct rules_tuple_view view, const stru
   }
 }
 
-/* The same for wide keys. */
+/* Does the same for wide keys. */
 PENUMBRA_SHADER void rules_tuple_wide(struct rules_tuple_view view, const struct rules_key* key, uint32_t* rule,
                                       uint32_t n) {
   foreach (i, n) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tuple search; the tests are shared by all structures (src/tables/rules).
+// Tuple search; all structures share the tests (src/tables/rules).
 #include "tables/rules/rules_testing.h"
 
 const char* penumbra::rules_testing::structure() {

@@ -9,11 +9,11 @@
 namespace penumbra {
 namespace {
 
-/// Address space: 1 M rules take 2^21 words at the most, and runs of other sizes lie free that they had before.
+/// Size of the address space. One million rules take at most 2^21 words, plus free runs of other sizes from before.
 constexpr std::size_t kMostWords = std::size_t{2} << (64 - RULES_PREFILTER_BEGIN);
 constexpr std::uint32_t kFirstWordRoom = 1024;
-/// So many rules or more: a count that is no longer kept. The bit stays until the filter is made anew. In a prefilter
-/// that is so wherever many rules have one value of its half.
+/// A count of this many rules or more is no longer maintained, and the bit stays set until the filter is made again. In
+/// a prefilter this happens if many rules have the same half.
 constexpr std::uint8_t kMany = std::numeric_limits<std::uint8_t>::max();
 
 }  // namespace
@@ -92,7 +92,7 @@ void SubtableFilters::reclaim() {
   old_.take([this](Run run) { free_[run.bits].push_back(run.begin); });
 }
 
-/// Readers that have found the old filter or prefilter go on in it: it lacks no rule of their states.
+/// Readers may still use the old filter or prefilter, which lack no rule of the readers' states.
 void SubtableFilters::replace(Subtable& of, std::uint64_t filter, std::uint64_t prefilter, std::uint32_t bits_per_rule,
                               std::vector<std::uint8_t> counts) {
   drop(of);

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Bloom filters of subtables and their prefilters (rules_bloom.shader.h): words that readers ask, and counts on the
-// host of how many rules have each bit, so that a rule's bits can be taken out with it.
+// The Bloom filters of subtables and their prefilters (rules_bloom.shader.h). Readers ask the words. Counts on the host
+// tell how many rules have set each bit, so that removing a rule can clear its bits.
 //
-// How large: what a filter lets through although the class has it not costs a look-up in the table, so the more
-// subtables are asked the fewer of them may say so. With n rules on W words, 64 W / n bits a rule, a word has n / W
-// rules on average, Poisson distributed, and says yes wrongly with the mean of (1 - (1 - 1/32)^(2 i))^4 over their
-// number i. A filter doubles when it has less than the bits a rule below, so it has up to twice as many:
+// A false positive of a filter costs a lookup in the table, so more subtables need lower rates. A filter of n rules has
+// W words, which are 64 W / n bits per rule. The number i of rules in a word is Poisson distributed with mean n / W.
+// The false positive rate is the mean of (1 - (1 - 1/32)^(2 i))^4 over i. A filter doubles when it has fewer bits per
+// rule than below, so it has up to twice as many:
 //
-//   up to 16 subtables     8 bits a rule:  3.3% at worst, 0.53% with twice the bits
-//   up to 256 subtables   16 bits a rule:  0.53%, 0.086%
-//   more                32 bits a rule:  0.086%, 0.016%
+//   up to 16 subtables     8 bits per rule:  3.3% at worst, 0.53% with twice the bits
+//   up to 256 subtables   16 bits per rule:  0.53%, 0.086%
+//   more                  32 bits per rule:  0.086%, 0.016%
 //
-// So of 16 subtables less than one says yes wrongly, of 256 about one at worst, and of 4096 three. That is so up to
-// 2^12 words, 32,768 rules of 8 bits: in larger filters the word is chosen by bits of the hash that choose bits too,
-// and says yes wrongly up to twice as often with 8 bits a rule, four times with 32.
+// On average, fewer than one of 16 subtables gives a false positive, at worst about one of 256, and three of 4096. The
+// rates hold up to 2^12 words, which is 32,768 rules of 8 bits. In larger filters, the hash bits that choose the word
+// overlap those that choose the bits. The rate is then up to twice as high with 8 bits per rule, and four times with
+// 32.
 //
-// A class's prefilter is as large as its filter, which lies behind it. If the half of a word that it takes tells all
-// rules apart, its own error is the mean of (1 - (1 - 1/32)^(2 i))^2 with half as many rules a half of a
-// word: 5.7%, 1.9% and 0.69% with 8, 16 and 32 bits a rule at worst, and with twice the bits what stands next to it, or
-// 0.27%.
+// The prefilter of a subtable has the size of its filter and precedes the filter in memory. If its half of a word
+// separates all rules, its own rate is the mean of (1 - (1 - 1/32)^(2 i))^2. Here, i has half the mean. At worst, the
+// rate is 5.7%, 1.9% and 0.69% with 8, 16 and 32 bits per rule. With twice the bits it is 1.9%, 0.69% and 0.27%.
 #pragma once
 
 #include <array>
@@ -42,39 +42,39 @@ namespace penumbra {
 
 class SubtableFilters {
  public:
-  /// How many bits a rule has at least, among so many subtables.
+  /// Returns the minimum number of bits per rule among `subtables` subtables.
   static std::uint32_t bits_per_rule_for(std::size_t subtables);
 
-  /// Keys have so many words; `secrets` are the view's. A rule has `bits_per_rule` bits at least, if that is given,
-  /// however many subtables there are.
+  /// `words` is the number of words of a key, and `secrets` are those of the view. `bits_per_rule` overrides the
+  /// minimum number of bits per rule.
   SubtableFilters(SubtableList& subtables, std::size_t words, const std::array<std::uint64_t, RULES_WORDS>& secrets,
                   GracePeriods& grace_periods, std::optional<std::uint32_t> bits_per_rule = {});
 
-  /// It is region `regions.size()` of this table from now on.
+  /// Appends the filters as a region for publication in `table`.
   void append_region(Table& table, std::size_t offset, std::vector<TableRegion>& regions);
   const std::uint64_t* words() const { return words_.data(); }
 
-  /// Whether the class has to be given a filter before it takes one rule more.
+  /// Returns true if the subtable needs a new filter before it takes one more rule.
   bool has_to_grow(const Subtable& of) const;
-  /// Whether its filter lets more through than one that were made now.
+  /// Returns true if a new filter would have fewer false positives.
   bool is_coarse(const Subtable& of) const;
-  /// Whether the region has grown so that it holds a new filter of the class and its prefilter: then it is to be
-  /// published before make().
+  /// Returns true if the region grew to hold a new filter and prefilter of the subtable. The caller then publishes it
+  /// before make().
   bool make_room(const Subtable& of);
-  /// Gives a class another filter and prefilter, with the values of its rules: for_each_value(take) calls take(value)
-  /// for the words of each. `coming`, if there is one, is the value of a rule that is about to be added. If there is no
-  /// place for them the class has none, and everything may be there.
+  /// Makes a new filter and prefilter of a subtable from the values of its rules. for_each_value(take) calls
+  /// take(value) for the words of each value. `coming` is null or the value of a rule that will be added next. If
+  /// memory is exhausted, the subtable has no filter, and every key passes.
   template <class ForEachValue>
   void make(Subtable& of, const std::uint64_t* coming, ForEachValue for_each_value);
-  /// A rule, by the words of its value.
+  /// Add and remove a rule, given the words of its value.
   void add(Subtable& of, const std::uint64_t* value);
   void remove(Subtable& of, const std::uint64_t* value);
-  /// A class that is going.
+  /// Frees the filters of a subtable that is removed.
   void drop(Subtable& of);
 
-  /// Takes back what nobody can be reading any more.
+  /// Frees filters that no reader uses any more.
   void reclaim();
-  /// Tells mirrors what has changed.
+  /// Announces the changes to mirrors.
   void announce() { changes_.flush(*table_); }
   std::size_t memory_bytes() const { return end_ * sizeof(std::uint64_t) + counts_; }
 
@@ -84,15 +84,15 @@ class SubtableFilters {
     unsigned bits = 0;  ///< 2^bits words
   };
 
-  /// Of a class's prefilter and filter, which are the halves of it.
+  /// Returns the run of a subtable's prefilter and filter, which are its halves.
   static Run run_of(std::uint64_t prefilter);
   static std::uint64_t describe_filter(Run run);
   std::uint32_t bits_per_rule() const {
     return bits_per_rule_ ? *bits_per_rule_ : bits_per_rule_for(subtables_.size());
   }
-  /// Of a new run, for one rule more than the class has.
+  /// Returns the bits of a new run for one more rule than the subtable has.
   unsigned bits_for(const Subtable& of) const;
-  /// A run of words of zero; whose `begin` is 0 if there is no place.
+  /// Returns a run of zero words; `begin` is 0 if memory is exhausted.
   Run take(unsigned bits);
   void replace(Subtable& of, std::uint64_t filter, std::uint64_t prefilter, std::uint32_t bits_per_rule,
                std::vector<std::uint8_t> counts);
@@ -109,11 +109,11 @@ class SubtableFilters {
   const std::array<std::uint64_t, RULES_WORDS> secrets_;
   HeaderSample sample_;
   const std::optional<std::uint32_t> bits_per_rule_;
-  HugeArray<std::uint64_t> words_;                   ///< the first is of subtables without a filter: all bits
-  std::uint32_t end_ = 2;                            ///< words from here on were never used
-  std::size_t counts_ = 0;                           ///< bytes that the subtables' counts take
-  std::uint32_t room_;                               ///< that are in the region
-  std::array<std::vector<std::uint32_t>, 32> free_;  ///< runs, by their bits
+  HugeArray<std::uint64_t> words_;  ///< element 0 serves subtables without a filter and has all bits set
+  std::uint32_t end_ = 2;           ///< words from here on were never used
+  std::size_t counts_ = 0;          ///< bytes of all subtables' counts
+  std::uint32_t room_;              ///< number of words in the region
+  std::array<std::vector<std::uint32_t>, 32> free_;  ///< free runs by their bits
   GraceList<Run> old_;
   Table* table_ = nullptr;
   TableChanges<std::uint64_t> changes_{0};

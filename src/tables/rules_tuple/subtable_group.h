@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is asked of eight subtables at a time, for tuple and Bloom search (rules_tuple.shader.h, rules_bloom.shader.h).
- * Of the thousands of cycles that a key takes with hundreds of subtables these are nearly all, and the compiler makes
- * three times as many instructions of the loops over lanes as there are in what stands here for AVX2. Everywhere else
- * the loops serve.
+ * Operations on eight subtables at a time, for tuple and Bloom search (rules_tuple.shader.h, rules_bloom.shader.h).
+ * With hundreds of subtables, nearly all of the thousands of cycles of a lookup are spent here. For AVX2 there are
+ * intrinsics, because compilers emit three times as many instructions for the loops over lanes. Other targets use the
+ * loops.
  *
- * The words of a group lie in rows of eight, one for each class: its mask, word by word, its salt, its filter, its
- * prefilter. So a lane whose class has come since the list was read, or that has none, is asked with the others, and
- * the answer is left out.
- */
+ * The words of a group form rows of eight, one word per subtable: its mask word by word, its salt, its filter, its
+ * prefilter. A lane may have no subtable, or a subtable that is newer than the list. Such a lane is computed with the
+ * others, and its answer is ignored. */
 #ifndef PENUMBRA_SHADERS_RULES_TUPLE_CLASS_GROUP_H
 #define PENUMBRA_SHADERS_RULES_TUPLE_CLASS_GROUP_H
 
 #include "tables/cuckoo/cuckoo.shader.h"
 #include "tables/rules/rules.shader.h"
 
-/* ThreadSanitizer is shown loads as penumbra_load() makes them. */
+/* ThreadSanitizer needs loads like those of penumbra_load(), not intrinsics. */
 #if defined(__has_feature)
 #define RULES_GROUP_IS_WATCHED __has_feature(thread_sanitizer)
 #elif defined(__SANITIZE_THREAD__)
@@ -31,31 +30,33 @@
 #endif
 
 enum {
-  RULES_TUPLE_GROUP = 8, /* subtables that are looked at together */
-  RULES_GROUP_SALT = 0,  /* rows behind those of the masks' words */
+  RULES_TUPLE_GROUP = 8, /* subtables that are processed together */
+  RULES_GROUP_SALT = 0,  /* rows after the rows of the masks */
   RULES_GROUP_FILTER = 1,
   RULES_GROUP_PREFILTER = 2,
   RULES_GROUP_ROWS = 3,
   RULES_TUPLE_DIGEST_BITS = 53,
-  RULES_BLOOM_BEGIN = 32, /* of a class's `filter`: the bit where the number of its first word begins */
+  RULES_BLOOM_BEGIN = 32, /* bit of a subtable's `filter` at which the number of its first word begins */
   RULES_BLOOM_FOLDS = 3,
-  RULES_BLOOM_HASHES = 4,     /* bits of a value */
-  RULES_PREFILTER_HASHES = 2, /* likewise, of half a word of it */
-  RULES_PREFILTER_HALF = 32,  /* of a class's `prefilter`: the bits where the number of that half begins, of 4 bits, */
-  RULES_PREFILTER_BITS = 36,  /* b, of 5 bits, if there are 2^b words of 64 bits, */
-  RULES_PREFILTER_BEGIN = 41  /* and half the number of the first one; at the bottom is the mask's half */
+  RULES_BLOOM_HASHES = 4,     /* bits that a value sets */
+  RULES_PREFILTER_HASHES = 2, /* bits that a half of a word of the value sets */
+  RULES_PREFILTER_HALF = 32,  /* bit of a subtable's `prefilter` at which the number of its half begins (4 bits) */
+  RULES_PREFILTER_BITS = 36,  /* bit at which b begins (5 bits): there are 2^b words of 64 bits */
+  /* Bit at which half the number of the first word begins; the lowest bits are the mask's half. */
+  RULES_PREFILTER_BEGIN = 41
 };
 
-/* Where a row of the group stands that a class is in, `at` its place in the list, by words of a mask: the class's own
- * word of it is `at % RULES_TUPLE_GROUP` further on. */
+/* Returns the index of a row of the group with place `at` of the list. Rows 0 to words - 1 are mask words. The word of
+ * the subtable at `at` is `at % RULES_TUPLE_GROUP` further on. */
 PENUMBRA_SHADER uint64_t rules_group_row(uint32_t at, uint32_t row, uint32_t words) {
   return ((uint64_t)(at / RULES_TUPLE_GROUP) * (words + RULES_GROUP_ROWS) + row) * RULES_TUPLE_GROUP;
 }
 
-/* A keyed hash of a key under a mask, whose words are so far from each other. The sum is NH (Black, Halevi, Krawczyk,
- * Krovetz, Rogaway: UMAC: Fast and Secure Message Authentication, CRYPTO 1999) of its halves of words: whatever two
- * values are, they have one sum with a chance of 2^-31 over the secrets, whose halves are odd. It takes a product of 32
- * bits a word, which a GPU has an instruction for. The factor spreads it: the upper bits depend on all. */
+/* Returns a keyed hash of a key under a mask, whose words are `distance` apart. The sum is NH (Black, Halevi,
+ * Krawczyk, Krovetz, Rogaway: UMAC: Fast and Secure Message Authentication, CRYPTO 1999) of the halves of words. Two
+ * different values have equal sums with probability 2^-31 over the secrets, whose halves are odd. NH takes one
+ * 32-bit product per word, for which a GPU has an instruction. The multiplication by the factor makes the upper bits
+ * depend on all bits. */
 #define RULES_TUPLE_FACTOR 0x9E3779B97F4A7C15U
 PENUMBRA_SHADER uint64_t rules_tuple_hash(const uint64_t* secret, const uint64_t* key, const uint64_t* mask,
                                           uint32_t distance, uint32_t words, uint64_t salt) {
@@ -69,14 +70,14 @@ PENUMBRA_SHADER uint64_t rules_tuple_hash(const uint64_t* secret, const uint64_t
   return sum * RULES_TUPLE_FACTOR;
 }
 
-/* Of that hash, the upper bits at the bottom: they choose the bucket. */
+/* Returns the digest of a hash: the upper bits of the hash become the lowest bits, which choose the bucket. */
 PENUMBRA_SHADER uint64_t rules_tuple_digest(uint64_t hash) {
   const uint64_t lower = (uint64_t)1 << (RULES_TUPLE_DIGEST_BITS - 32);
   return hash >> 32 | (hash >> 11 & (lower - 1)) << 32;
 }
 
 #if RULES_GROUP_AVX2
-/* Of four subtables, from the lane `lane` on. */
+/* Loads a row of four subtables from lane `lane` on. */
 static inline __m256i rules_group_row4(const uint64_t* group, uint32_t row, uint32_t lane) {
   return _mm256_loadu_si256((const __m256i*)&group[row * RULES_TUPLE_GROUP + lane]);
 }
@@ -97,7 +98,7 @@ static inline __m256i rules_group_hash4(const uint64_t* secret, const uint64_t* 
 }
 #endif
 
-/* The digests under the masks of the group whose rows begin at `group`. */
+/* Computes the digests of a key under the masks of the group whose rows begin at `group`. */
 PENUMBRA_SHADER void rules_group_digests(const uint64_t* secret, const uint64_t* key, const uint64_t* group,
                                          uint32_t words, uint64_t* digest) {
 #if RULES_GROUP_AVX2
@@ -115,12 +116,12 @@ PENUMBRA_SHADER void rules_group_digests(const uint64_t* secret, const uint64_t*
 #endif
 }
 
-/* For which of these digests, a bit each, the marks of their first buckets leave it open that they are in the table. */
+/* Returns one bit for each digest, set if the digest may be in the table by the marks of its first bucket. */
 PENUMBRA_SHADER uint32_t rules_group_may_have(const struct cuckoo_table_view* cuckoo, const uint64_t* digest) {
   const uint64_t places = ((uint64_t)1 << cuckoo->bits) - 1;
   uint32_t may_have = 0;
 #if RULES_GROUP_AVX2
-  /* The lowest byte to all bytes but the count's, which is to differ from none there. */
+  /* Copies the lowest byte to all bytes except the count, where 0 must compare equal to a count of 0. */
   const __m256i spread = _mm256_set_epi64x((long long)0x8008080808080808U, (long long)0x8000000000000000U,
                                            (long long)0x8008080808080808U, (long long)0x8000000000000000U);
   const __m256i count = _mm256_set1_epi64x((long long)((uint64_t)0xFF << CUCKOO_TABLE_ELSEWHERE_AT));
@@ -133,7 +134,7 @@ PENUMBRA_SHADER uint32_t rules_group_may_have(const struct cuckoo_table_view* cu
     const __m256i tags =
         _mm256_srl_epi64(_mm256_loadu_si256((const __m256i*)&digest[lane]), _mm_cvtsi32_si128((int)cuckoo->bits));
     const __m256i equal = _mm256_cmpeq_epi8(marks, _mm256_shuffle_epi8(tags, spread));
-    const __m256i neither = _mm256_cmpeq_epi64(equal, count); /* no byte is equal but that of a count of 0 */
+    const __m256i neither = _mm256_cmpeq_epi64(equal, count); /* only the byte of a count of 0 is equal */
     may_have |= (~(uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(neither)) & 0xF) << lane;
   }
 #else
@@ -146,11 +147,11 @@ PENUMBRA_SHADER uint32_t rules_group_may_have(const struct cuckoo_table_view* cu
   return may_have;
 }
 
-/* What filters know a value by: a sum of products of the halves of its words, each first laid over a secret one, and
- * the sum's halves laid over each other so that every bit depends on many. The words of wide keys are first laid over
- * each other too, to RULES_BLOOM_FOLDS: it may take two values for one that the digest tells apart, which costs a
- * look-up, and whoever sends packets can make some so that it does. In return five words take 16 operations in place of
- * the digest's 25, three of them products. */
+/* Returns the hash for filters: a sum of products of the halves of words, each XORed with a secret. The halves of
+ * the sum are XORed so that every bit depends on many. The words of wide keys are first XORed to RULES_BLOOM_FOLDS
+ * words. Two values with different digests may then have equal hashes, which costs a lookup, and an attacker can
+ * construct such headers. In return, five words take 16 operations, three of them products, and not the digest's 25
+ * operations. */
 PENUMBRA_SHADER uint32_t rules_bloom_hash(const uint64_t* secret, const uint64_t* key, const uint64_t* mask,
                                           uint32_t distance, uint32_t words) {
   uint64_t folded[RULES_BLOOM_FOLDS] = {secret[0], secret[1], secret[2]};
@@ -164,7 +165,7 @@ PENUMBRA_SHADER uint32_t rules_bloom_hash(const uint64_t* secret, const uint64_t
   return (uint32_t)(sum ^ sum >> 32);
 }
 
-/* Of a class's `filter`, how many words it has: 2^b, or 0 where there is none. */
+/* Returns the number of words of a filter: 2^b, or 0 without a filter. */
 PENUMBRA_SHADER uint32_t rules_bloom_words(uint64_t filter) {
   return (uint32_t)filter;
 }
@@ -173,12 +174,12 @@ PENUMBRA_SHADER uint64_t rules_bloom_word(uint64_t filter, uint32_t hash) {
   return (filter >> RULES_BLOOM_BEGIN) + ((uint64_t)hash * rules_bloom_words(filter) >> 32);
 }
 
-/* How far the word of a value is shifted for each of its bits to be the lowest one: two are in either half. */
+/* Returns the position of one of a value's bits in its word. Two bits are in each half. */
 PENUMBRA_SHADER uint32_t rules_bloom_bit(uint32_t hash, uint32_t function) {
   return (hash >> (5 * function) & 31) + 32 * (function / 2);
 }
 
-/* In the lowest bit, whether a class with that filter, out of these words, may have a value of that hash. */
+/* Returns in the lowest bit whether a subtable with `filter` may have a value of this hash. */
 PENUMBRA_SHADER uint32_t rules_bloom_may_have(const uint64_t* filters, uint64_t filter, uint32_t hash) {
   const uint64_t bits = penumbra_load(&filters[rules_bloom_word(filter, hash)]);
   return (uint32_t)(bits >> rules_bloom_bit(hash, 0) & bits >> rules_bloom_bit(hash, 1) &
@@ -186,12 +187,13 @@ PENUMBRA_SHADER uint32_t rules_bloom_may_have(const uint64_t* filters, uint64_t 
          1;
 }
 
-/* Of a class's `prefilter`, which half of a word it takes: 2 w is the lower half of word w, 2 w + 1 the upper one. */
+/* Returns the half of a word that a prefilter uses. Half 2 w is the lower half of word w, and half 2 w + 1 is the upper
+ * half. */
 PENUMBRA_SHADER uint32_t rules_prefilter_half(uint64_t prefilter) {
   return (uint32_t)(prefilter >> RULES_PREFILTER_HALF) & 15;
 }
 
-/* What a prefilter knows a key by: one product, whose halves are laid over each other. */
+/* Returns the hash for prefilters: one product, with its halves XORed. */
 PENUMBRA_SHADER uint32_t rules_prefilter_hash(const uint64_t* secret, const uint64_t* key, uint64_t prefilter) {
   const uint32_t half = rules_prefilter_half(prefilter);
   const uint32_t masked = (uint32_t)(key[half / 2] >> (32 * (half % 2))) & (uint32_t)prefilter;
@@ -199,17 +201,17 @@ PENUMBRA_SHADER uint32_t rules_prefilter_hash(const uint64_t* secret, const uint
   return (uint32_t)(product ^ product >> 32);
 }
 
-/* How far that hash is shifted to leave the number of the prefilter's half of a word. */
+/* Returns the right shift of a hash that gives the index of a half of a word in the prefilter. */
 PENUMBRA_SHADER uint32_t rules_prefilter_shift(uint64_t prefilter) {
   return ((uint32_t)(prefilter >> RULES_PREFILTER_BITS) & 31) ^ 31;
 }
 
-/* The half of a word, counted from the first word's lower one. */
+/* Returns the index of the half of a word, counted from the lower half of the first word of all filters. */
 PENUMBRA_SHADER uint32_t rules_prefilter_place(uint64_t prefilter, uint32_t hash) {
   return 4 * (uint32_t)(prefilter >> RULES_PREFILTER_BEGIN) + (hash >> rules_prefilter_shift(prefilter));
 }
 
-/* In the lowest bit, whether a class with that prefilter may have a key of that hash. */
+/* Returns in the lowest bit whether a subtable with `prefilter` may have a key of this hash. */
 PENUMBRA_SHADER uint32_t rules_prefilter_may_have(const uint64_t* filters, uint64_t prefilter, uint32_t hash) {
   const uint32_t place = rules_prefilter_place(prefilter, hash);
   const uint32_t bits = (uint32_t)(penumbra_load(&filters[place / 2]) >> (32 * (place % 2)));
@@ -217,7 +219,7 @@ PENUMBRA_SHADER uint32_t rules_prefilter_may_have(const uint64_t* filters, uint6
 }
 
 #if RULES_GROUP_AVX2
-/* The halves of a key's words that eight lanes ask for. */
+/* Returns the halves of the key's words for eight lanes. */
 static inline __m256i rules_prefilter_halves8(const uint64_t* key, uint32_t words, __m256i half) {
   if (words <= 2) {
     return _mm256_permutevar8x32_epi32(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i*)key)), half);
@@ -227,7 +229,7 @@ static inline __m256i rules_prefilter_halves8(const uint64_t* key, uint32_t word
   return _mm256_blendv_epi8(first, last, _mm256_cmpgt_epi32(half, _mm256_set1_epi32(7)));
 }
 
-/* rules_prefilter_hash() of eight lanes. */
+/* Computes rules_prefilter_hash() for eight lanes. */
 static inline __m256i rules_prefilter_hash8(const uint64_t* secret, __m256i masked) {
   const __m256i factor = _mm256_set1_epi64x((long long)(secret[0] & 0xFFFFFFFF));
   const __m256i even = _mm256_mul_epu32(masked, factor), odd = _mm256_mul_epu32(_mm256_srli_epi64(masked, 32), factor);
@@ -236,7 +238,7 @@ static inline __m256i rules_prefilter_hash8(const uint64_t* secret, __m256i mask
 }
 #endif
 
-/* For which subtables of a group, a bit each, their prefilters leave it open that they have a rule. */
+/* Returns one bit for each subtable of a group, set if its prefilter passes the key. */
 PENUMBRA_SHADER uint32_t rules_group_prefilter(const uint64_t* secret, const uint64_t* key, const uint64_t* group,
                                                uint32_t words, const uint64_t* filters) {
 #if RULES_GROUP_AVX2

@@ -43,7 +43,7 @@ Subtable* SubtableList::find(const RuleWords& mask) {
   return found == by_mask_.end() ? nullptr : found->second;
 }
 
-/// Nobody reads the new ones yet, and nothing is announced of them: publishing tells all.
+/// Nobody reads the new arrays yet, so publishing suffices to announce the changes.
 SubtableList::Arrays SubtableList::grow() {
   std::vector<Subtable*> order;
   for (const auto& each : subtables_) {
@@ -53,7 +53,7 @@ SubtableList::Arrays SubtableList::grow() {
   announce();
   std::swap(arrays_, next);
   other_half_is_read_ = false;
-  in_second_half_ = true;  // write() goes to the other one
+  in_second_half_ = true;  // write() switches to the first half
   Table* const table = std::exchange(table_, nullptr);
   write(order);
   table_ = table;
@@ -113,8 +113,8 @@ bool SubtableList::can_be_sorted() {
   return can_be_better_ && !other_half_is_read_;
 }
 
-/// Writes the list to the other half and leads readers there. A class's number serves another one when nobody can be
-/// going through a list any more that it was dropped from.
+/// Writes the list to the unused half and leads readers there. A dropped subtable's number is reused only when no
+/// reader can be in a list that has the subtable.
 void SubtableList::write(const std::vector<Subtable*>& subtables) {
   std::vector<Subtable*> order = subtables;
   std::ranges::sort(order, [](const Subtable* a, const Subtable* b) { return a->best > b->best; });
@@ -140,7 +140,7 @@ void SubtableList::write_subtable(Subtable& of, std::uint32_t place, std::uint64
   write_word(place, words_ + RULES_GROUP_PREFILTER, of.prefilter);
 }
 
-/// Readers may look at the others of its group, and at itself before it counts.
+/// Readers may read other words of the group, and this word before the subtable is in the list.
 void SubtableList::write_word(std::uint32_t place, std::size_t row, std::uint64_t word) {
   const std::size_t index =
       rules_group_row(place, static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(words_)) +

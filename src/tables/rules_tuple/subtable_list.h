@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The subtables of rules, by their masks, and the list of them that readers go through (rules_tuple.shader.h).
+// The subtables of rules by their masks, and the list of subtables that readers search (rules_tuple.shader.h).
 //
-// The list stands in one half of its arrays; sorted anew, it is written to the other half, once nobody can be reading
-// there any more. A class is appended, and a bound raised, in place. When a half is full the arrays are exchanged for
-// larger ones, which have to be published.
+// The list is in one half of its arrays. A sorted list is written to the unused half when no reader can be there any
+// more. Appending a subtable and raising a bound happen in place. If a half is full, larger arrays replace the arrays,
+// and the owner must publish them.
 //
-// A bound may be too high, never too low: it is raised with a rule, and lowered only in a list that is written anew, by
-// what is linked then (with rules that were taken out and that readers of older states may still want).
+// A bound may be too high, but never too low. A new rule raises it. Only writing the list again lowers it, to the best
+// rank of the linked rules. Linked rules include removed rules that readers of older states may still need.
 #pragma once
 
 #include <array>
@@ -26,66 +26,66 @@
 
 namespace penumbra {
 
-/// What the host knows of a class.
+/// The host's data of a subtable.
 struct Subtable {
   RuleWords mask{};
   std::uint32_t number = 0;
   std::uint32_t place = 0;  ///< in the arrays
   std::uint64_t salt = 0;
-  std::uint64_t best = 0;            ///< no rule of it ranks higher
-  bool best_has_gone = false;        ///< all of them rank lower
-  std::uint32_t rules = 0;           ///< that are linked
-  std::uint32_t first = RULES_NONE;  ///< of a list of these
+  std::uint64_t best = 0;            ///< no rule of the subtable has a higher rank
+  bool best_has_gone = false;        ///< true if all its rules have lower ranks
+  std::uint32_t rules = 0;           ///< number of linked rules
+  std::uint32_t first = RULES_NONE;  ///< first of the list of linked rules
   std::uint64_t filter = 0;          ///< its Bloom filter as readers see it, 0: none
-  std::uint64_t prefilter = 0;       ///< likewise; 0 lets everything through
-  std::uint32_t bits_per_rule = 0;   ///< that these were made for
-  std::vector<std::uint8_t> counts;  ///< how many rules have each of their bits
+  std::uint64_t prefilter = 0;       ///< likewise; 0 passes every key
+  std::uint32_t bits_per_rule = 0;   ///< minimum for which the filters were made
+  std::vector<std::uint8_t> counts;  ///< number of rules that set each bit of the filters
 };
 
 class SubtableList {
  public:
-  /// Regions of a view, in this order.
+  /// Number of regions of a view that append_regions() adds, in the order of Offsets.
   static constexpr std::size_t kRegions = 3;
   struct Offsets {
     std::size_t list = 0, subtables = 0, group = 0;
   };
-  /// What readers see.
+  /// The memory that readers see.
   struct Arrays {
     HugeArray<std::uint64_t> list;  ///< the first word counts; a line of its own
     HugeArray<rules_subtable> subtables;
     HugeArray<std::uint64_t> groups;  ///< of the same subtables (subtable_group.h)
-    std::size_t half = 0;             ///< subtables that one half has place for, in whole groups of either search
+    std::size_t half = 0;             ///< capacity of a half in subtables; a multiple of the groups of either search
   };
 
   SubtableList(std::size_t words, std::uint64_t seed, GracePeriods& grace_periods);
 
-  /// They are regions `regions.size()` and following of this table from now on.
+  /// Appends the kRegions regions for publication in `table`.
   void append_regions(Table& table, const Offsets& offsets, std::vector<TableRegion>& regions);
   const Arrays& arrays() const { return arrays_; }
 
-  /// The class of a mask; null if there is none.
+  /// Returns the subtable of a mask, or null.
   Subtable* find(const RuleWords& mask);
   Subtable& operator[](std::uint32_t number) { return *subtables_[number]; }
   bool is_full() const { return size_ == arrays_.half; }
-  /// Goes over to larger arrays, which are to be published, and returns those before, for whom may be reading them.
+  /// Switches to larger arrays, which the caller must publish. Returns the old arrays, which readers may still use.
   Arrays grow();
-  /// Appends a class; the list is not full.
+  /// Appends a subtable. The list must not be full.
   Subtable& append(const RuleWords& mask);
-  /// The class has a rule of that rank from the next state on.
+  /// Raises bounds for a rule of this rank, which the subtable has from the next state on.
   void raise(Subtable& of, std::uint64_t rank);
-  /// The rule of that rank is unlinked.
+  /// Notes that the rule of this rank was unlinked.
   void lower(Subtable& of, std::uint64_t rank);
   void set_filters(Subtable& of, std::uint64_t filter, std::uint64_t prefilter);
 
-  /// Whether sorting would make it better, and can be done without waiting.
+  /// Returns true if sorting would improve the list and need not wait.
   bool can_be_sorted();
-  /// Writes the list anew, without the subtables that have no rules: drop(class) is called for each.
+  /// Writes a sorted list without the subtables that have no rules. Calls drop(subtable) for each of those.
   template <class Drop>
   void sort(Drop drop);
   template <class Visit>
   void for_each(Visit visit);
 
-  /// Tells mirrors what has changed.
+  /// Announces the changes to mirrors.
   void announce() {
     class_changes_.flush(*table_);
     group_changes_.flush(*table_);
@@ -115,9 +115,9 @@ class SubtableList {
   bool in_second_half_ = false;
   std::size_t size_ = 0;  ///< of the list
   std::uint64_t period_ = 0;
-  bool other_half_is_read_ = false;  ///< perhaps, until that grace period is over
+  bool other_half_is_read_ = false;  ///< true until the grace period `period_` has elapsed
   bool can_be_better_ = false;
-  std::vector<std::unique_ptr<Subtable>> subtables_;  ///< by number; null: none has it
+  std::vector<std::unique_ptr<Subtable>> subtables_;  ///< by number; null: unused
   std::vector<std::uint32_t> free_numbers_, dropped_numbers_;
   std::unordered_map<RuleWords, Subtable*, Hash> by_mask_;
   Table* table_ = nullptr;

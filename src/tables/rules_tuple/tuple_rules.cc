@@ -28,9 +28,9 @@ std::unique_ptr<RuleTable> make_tuple_rules(RuleFields fields, std::uint64_t see
                              .summary = "the same, where a Bloom filter of the class says that it may find something",
                              .create = make_tuple_rules<TupleRules::Search::bloom>});
 
-/// How many subtables' worth of sorting a change pays for.
+/// Number of subtables that a change pays to sort.
 constexpr std::size_t kCredit = 32;
-/// How many times longer it takes to make a filter of a class than to go over its rules once.
+/// Cost of making a filter relative to one pass over the subtable's rules.
 constexpr std::size_t kFilterWork = 8;
 
 std::string shader_name(TupleRules::Search search, RuleFields fields) {
@@ -44,7 +44,7 @@ CuckooTable::Shape shape_of_values() {
           .most = kMostRules};
 }
 
-/// Either half of each is odd, so that as a factor it loses no bit.
+/// Both halves of a secret are odd, so that a product with them loses no bit.
 std::array<std::uint64_t, RULES_WORDS> secrets_of_rules(std::uint64_t seed) {
   constexpr std::uint64_t kOddHalves = std::uint64_t{1} << 32 | 1;
   std::array<std::uint64_t, RULES_WORDS> secrets{};
@@ -75,7 +75,7 @@ TupleRules::TupleRules(Search search, RuleFields fields, std::uint64_t seed, Gra
             publish(table);
           }) {}
 
-/// The view that was current before the last one is read by nobody: who publishes waits for that.
+/// Nobody reads the view before the current one any more: every publication waits for a grace period.
 void TupleRules::publish(Table& table) {
   view_ = 1 - view_;
   rules_tuple_view& next = views_[view_];
@@ -138,7 +138,7 @@ void TupleRules::commit() {
   records_.commit();
 }
 
-/// Value and mask with the bits that all ports of a range have, where the mask says nothing of that port.
+/// Returns value and mask with the bits that all ports of a range share, if the mask has no bits of that port.
 RuleMatch TupleRules::nested(const RuleMatch& match) const {
   RuleMatch nesting{.value = match.value, .mask = match.mask, .source_ports = {}, .destination_ports = {}};
   std::uint64_t& value = nesting.value[words_ - 1];
@@ -169,7 +169,7 @@ std::uint64_t TupleRules::digest_of(const Subtable& of, const rules_record& reco
       rules_tuple_hash(secrets_.data(), record.value, of.mask.data(), 1, static_cast<std::uint32_t>(words_), of.salt));
 }
 
-/// `coming` as SubtableFilters::make() has it.
+/// `coming` is as in SubtableFilters::make().
 void TupleRules::make_filter(SubtableFilters& filters, Subtable& of, const std::uint64_t* coming) {
   if (filters.make_room(of)) publish_and_wait();
   filters.make(of, coming, [&](auto take) {
@@ -179,7 +179,7 @@ void TupleRules::make_filter(SubtableFilters& filters, Subtable& of, const std::
   });
 }
 
-/// Puts a rule before its chain and into its class. Throws as CuckooTable::insert() does, before it has done anything.
+/// Puts a rule at the front of its chain and into its subtable. Throws like CuckooTable::insert(), before any change.
 void TupleRules::link(std::uint32_t number, Subtable& of) {
   const std::uint64_t digest = digest_of(of, records_[number]);
   const std::uint32_t next = cuckoo_.find(digest);
@@ -215,8 +215,8 @@ void TupleRules::unlink(std::uint32_t number) {
   if (filters_) filters_->remove(of, record.value);
 }
 
-/// Brings the list of subtables, their bounds and filters up to date, as far as what has changed has paid for it. What
-/// could not be paid for is saved up for: the list is not written again before the cheapest of it can be done.
+/// Updates the list of subtables, their bounds and filters, as far as the changes have paid for the work. Unpaid work
+/// waits: the list is not written again before the credit covers the cheapest unpaid work.
 void TupleRules::sort_subtables() {
   const std::size_t most = kFilterWork * (subtables_.size() + records_.size());
   credit_ = std::min(credit_, most);

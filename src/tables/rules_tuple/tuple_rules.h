@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The owner of the tables that the shaders `rules_tuple_*` and `rules_bloom_*` search (rules_tuple.shader.h,
-// rules_bloom.shader.h): records by number, chained by class and value, a cuckoo table that leads to the chains, the
-// list of subtables, and of Bloom search their filters.
+// rules_bloom.shader.h). The owner has records by number, chained by subtable and value, and a cuckoo table that leads
+// to the chains. The owner also has the list of subtables and, for Bloom search, their filters.
 //
-// Who reads with a view that is no longer current would miss what only the later one leads to, so whatever publishes a
-// view waits for a grace period before anything that comes after it is committed. That happens when something has
-// outgrown its place: some twenty times on the way to a million rules. All other changes are made in place.
+// A reader with an old view would miss memory that only a newer view refers to. Every publication of a view therefore
+// waits for a grace period before later changes are committed. A publication happens when a part outgrows its place,
+// about twenty times on the way to a million rules. All other changes are made in place.
 #pragma once
 
 #include <array>
@@ -30,8 +30,8 @@ class TupleRules final : public RuleTable {
  public:
   enum class Search : std::uint8_t { tuple, bloom };
 
-  /// An empty table, published. `grace_periods` outlives it; `last_state` as in RuleRecords; `filter_bits` as in
-  /// SubtableFilters.
+  /// Makes and publishes an empty table. `grace_periods` must outlive the table. `last_state` is as in RuleRecords, and
+  /// `filter_bits` as in SubtableFilters.
   TupleRules(Search search, RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods,
              std::uint32_t last_state = RuleRecords::kNever - 1, std::optional<std::uint32_t> filter_bits = {});
 
@@ -43,15 +43,15 @@ class TupleRules final : public RuleTable {
   Table& table() override { return cuckoo_.table(); }
   std::size_t memory_bytes() const override;
 
-  /// For tests and whoever shows it.
+  /// For tests and statistics.
   std::size_t subtables() const { return subtables_.size(); }
-  std::size_t values() const { return cuckoo_.size(); }  ///< digests of values
+  std::size_t values() const { return cuckoo_.size(); }  ///< number of digests of values
 
  private:
-  /// Of a rule that is linked.
+  /// The links of a linked rule.
   struct Links {
-    std::uint32_t previous;       ///< in its chain; RULES_NONE: it is the first
-    std::uint32_t before, after;  ///< in the list of its class
+    std::uint32_t previous;       ///< in its chain; RULES_NONE if it is the first
+    std::uint32_t before, after;  ///< in the list of its subtable
   };
 
   void publish(Table& table);
@@ -73,12 +73,12 @@ class TupleRules final : public RuleTable {
   SubtableList subtables_;
   std::optional<SubtableFilters> filters_;
   HugeArray<Links> links_;
-  std::size_t credit_ = 0;  ///< how much work on the list of subtables the changes so far have paid for
-  std::size_t needed_ = 0;  ///< before more of it is done
+  std::size_t credit_ = 0;  ///< work on the list of subtables that the changes have paid for
+  std::size_t needed_ = 0;  ///< credit that must be reached before more work is done
   cuckoo_table_view cuckoo_view_{};
   std::vector<TableRegion> cuckoo_regions_;
   std::array<rules_tuple_view, 2> views_{};
-  std::size_t view_ = 0;  ///< the current one
+  std::size_t view_ = 0;  ///< index of the current view
   CuckooTable cuckoo_;
 };
 

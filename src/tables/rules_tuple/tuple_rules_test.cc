@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What only tuple and Bloom search have: subtables, chains of values, filters.
+// Features of tuple and Bloom search only: subtables, chains of values, filters.
 #include "tables/rules_tuple/tuple_rules.h"
 
 #include <gtest/gtest.h>
@@ -84,14 +84,14 @@ TEST(TupleRules, ForgetClassesWithoutRules) {
     EXPECT_EQ(table.subtables(), 0U);
     EXPECT_EQ(table.values(), 0U);
     EXPECT_EQ(lookup(table, {}), RULES_NONE);
-    // Records take more with each round: their numbers do.
+    // The memory of records grows with each round, because the numbers grow.
     if (round == 1) memory = table.memory_bytes() - number * sizeof(rules_record);
     EXPECT_TRUE(round < 2 || table.memory_bytes() - number * sizeof(rules_record) < memory + std::size_t{number} * 32)
         << round;
   }
 }
 
-/// Who is at a record while it is unlinked goes on from there.
+/// A reader at a record that is unlinked continues from there.
 TEST(TupleRules, KeepAnUnlinkedRecordForAnotherGracePeriod) {
   ManualGracePeriods grace_periods;
   TupleRules table(Search::tuple, RuleFields::ipv4, kTupleSeed, grace_periods);
@@ -112,7 +112,7 @@ TEST(TupleRules, KeepAnUnlinkedRecordForAnotherGracePeriod) {
   EXPECT_EQ(lookup(table, {}), 2U);
 }
 
-/// A class's rule wins over those of subtables behind it without their being asked: also when ranks have changed.
+/// A rule of a subtable wins without lookups in later subtables, also after ranks have changed.
 TEST(TupleRules, BoundClassesByTheirBestRules) {
   ManualGracePeriods grace_periods;
   TupleRules table(Search::tuple, RuleFields::ipv4, kTupleSeed, grace_periods);
@@ -141,7 +141,7 @@ TEST(TupleRules, BoundClassesByTheirBestRules) {
   EXPECT_EQ(bounds(), (std::vector<std::uint64_t>{40, 35, 35, 10}));
 }
 
-/// x with x * a = 1 modulo m, which have no factor in common.
+/// Returns x with x * a = 1 modulo m. Both must be coprime.
 std::uint64_t inverse(std::uint64_t a, std::uint64_t m) {
   __int128 x = 1, y = 0, rest = a % m, modulus = m;
   while (rest != 0) {
@@ -154,17 +154,17 @@ std::uint64_t inverse(std::uint64_t a, std::uint64_t m) {
   return static_cast<std::uint64_t>((y % m + m) % m);
 }
 
-/// A value of the class at place 1 of the list that has the same hash as a value of the class at place 0: both have
-/// masks of whole words, the one at place 1 without the lower half of the second.
+/// Returns a value of the subtable at place 1 of the list with the hash of `value`, which is of the subtable at place
+/// 0. Both masks have whole words, but the mask at place 1 lacks the lower half of the second word.
 std::optional<RuleWords> meeting(const rules_tuple_view& view, const RuleWords& value) {
   constexpr std::uint64_t kWord = std::uint64_t{1} << 32;
   const auto lower = [](std::uint64_t word) { return word & (kWord - 1); };
   const std::uint64_t* const salt = &view.group[rules_group_row(0, 2, 2)];
-  std::uint64_t sum = salt[0] - salt[1];  // of the products of the value that is looked for
+  std::uint64_t sum = salt[0] - salt[1];  // sum of the products of the value to find
   for (int word = 0; word < 2; ++word) {
     sum += lower(value[word] + view.secret[word]) * lower((value[word] >> 32) + (view.secret[word] >> 32));
   }
-  // sum = a b + c d: c is known, a is tried, d makes the rest a multiple of a.
+  // sum = a b + c d: c is known, a is tried, and d makes the rest a multiple of a.
   const std::uint64_t c = lower(view.secret[1]);
   for (std::uint64_t a = kWord - 1; a > kWord - 1000; a -= 2) {
     if (std::gcd(a, c) != 1) continue;
@@ -212,7 +212,7 @@ TEST(TupleRules, TellValuesOfOneDigestApart) {
   }
 }
 
-/// One that says yes too often passes every test of answers.
+/// Tests of answers alone do not detect a prefilter that passes too many keys.
 TEST(SubtableFilters, SiftAGroupAsOneByOne) {
   for (const RuleFields fields : {RuleFields::ipv4, RuleFields::openflow}) {
     NoReaders no_readers;
@@ -269,7 +269,7 @@ TEST(SubtableFilters, GiveBackWhatAClassCounted) {
   EXPECT_EQ(memory[2], memory[1]);
 }
 
-/// A class that has nearly all rules, made anew with more bits when there are more subtables, by changes of one rule.
+/// A subtable with nearly all rules gets more bits when the number of subtables grows, by changes of single rules.
 TEST(SubtableFilters, GrowFinerInALargeClassTooWhenOthersCome) {
   ManualGracePeriods grace_periods;
   TupleRules table(Search::bloom, RuleFields::ipv4, kTupleSeed, grace_periods);
@@ -298,7 +298,7 @@ TEST(SubtableFilters, GrowFinerInALargeClassTooWhenOthersCome) {
   EXPECT_EQ(words_of_the_large_one(), 1024U) << "16 bits a rule";
 }
 
-/// Eight random prefilters at a time, of all sizes and places in few words.
+/// Eight random prefilters at a time, of all sizes and at all places in few words.
 TEST(SubtableFilters, SiftRandomGroupsAsOneByOne) {
   constexpr std::uint32_t kBits = 13;
   Random random(7);
@@ -325,7 +325,7 @@ TEST(SubtableFilters, SiftRandomGroupsAsOneByOne) {
   }
 }
 
-/// Where a class's prefilter, or its filter, says no, the table is not asked, although it has the rule.
+/// If the prefilter or filter of a subtable rejects a key, the table is not asked, although it has the rule.
 TEST(SubtableFilters, AreAskedBeforeTheTable) {
   NoReaders no_readers;
   TupleRules table(Search::bloom, RuleFields::ipv4, kTupleSeed, no_readers);
@@ -336,7 +336,7 @@ TEST(SubtableFilters, AreAskedBeforeTheTable) {
   const rules_tuple_view& real = view_of(table);
   rules_tuple_view view = real;
   const auto place = static_cast<std::uint32_t>(*view.list >> 32);
-  constexpr std::uint32_t kEmpty = 512;  // a word that has no bit
+  constexpr std::uint32_t kEmpty = 512;  // a word without bits
   struct Case {
     std::uint32_t row;
     std::uint64_t word_of_nothing;
@@ -360,8 +360,9 @@ TEST(SubtableFilters, AreAskedBeforeTheTable) {
   }
 }
 
-/// Rules of two subtables that have one value in all halves but one, which the masks have as many bits of; what headers
-/// have in that half is not of the other class. Then a class of a single rule, whose mask has fewer bits there.
+/// Rules of two subtables have the same value in all halves but one. Both masks have equally many bits of that half,
+/// and a header of one subtable never has a value of the second there. Then a subtable of a single rule has fewer mask
+/// bits in that half.
 TEST(SubtableFilters, PrefilterByTheHalfThatTellsRulesApart) {
   for (const std::uint32_t telling : {0U, 1U, 4U, 7U, 8U, 9U}) {
     NoReaders no_readers;
@@ -395,10 +396,10 @@ TEST(SubtableFilters, PrefilterByTheHalfThatTellsRulesApart) {
   }
 }
 
-/// As subtable_filters.h says, and everything is taken out with the rules.
+/// The rates are those of subtable_filters.h. Removing the rules clears all bits.
 TEST(SubtableFilters, LetThroughAsFewAsTheirSizesSay) {
   struct Case {
-    std::size_t subtables, rules_a_class;  ///< as many as a filter takes before it doubles
+    std::size_t subtables, rules_a_class;  ///< the number that a filter takes before it doubles
     double most, most_of_prefilters;
   };
   for (const auto& [subtables, rules_a_class, most, most_of_prefilters] :

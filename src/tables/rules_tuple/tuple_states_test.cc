@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// States that are soon counted from 0 again, while readers look keys up.
+// States that soon restart from 0 while readers look up keys.
 #include <gtest/gtest.h>
 
 #include <cstdint>
