@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LONG = os.environ.get("PENUMBRA_LONG") == "1"
 PART = re.compile(r"^ *<!--\s*(?P<note>.*?)\s*-->|^(?P<indent> *)```sh\n(?P<block>.*?)^(?P=indent)```", re.DOTALL | re.MULTILINE)
 FENCE = re.compile(r"^ *```(?P<language>\S*)\n(?P<text>.*?)^ *```", re.DOTALL | re.MULTILINE)
-#: Ends a line like Ctrl-C. The first command of a pipe must then exit with 0; a command that ends by itself may do so.
+#: Ends a line like Ctrl-C. The first command of a pipe must then exit with 0. A command may also end by itself.
 FOR_A_SECOND = "timeout --preserve-status -s INT 1s bash -c {}"
 FIRST_OF_PIPE = "\nexit ${PIPESTATUS[0]}"
 

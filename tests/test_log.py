@@ -73,7 +73,7 @@ def test_the_journal_gets_priorities_and_adds_the_time_itself(bench):
 
 @pytest.fixture
 def full_pipe():
-    """Both ends of a pipe that takes no byte more."""
+    """Returns both ends of a pipe that accepts no more bytes."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     with pytest.raises(BlockingIOError):
@@ -87,7 +87,7 @@ def full_pipe():
 
 @pytest.mark.parametrize("options", [(), ("--progress",)])
 def test_a_pipe_that_nobody_empties_holds_nothing_up(bench, full_pipe, options):
-    seconds = "1500ms"  # one line of progress, or none
+    seconds = "1500ms"  # one line of progress with --progress, otherwise none
     bench.configure([{"name": "wan", "device": "synth:rate=100", "sink": "count"}], pipeline="  - echo")
     command = [conftest.PROGRAM, "run", "--for", seconds, *options, bench.config]
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=full_pipe[1], timeout=conftest.PATIENCE, check=True)
@@ -105,7 +105,7 @@ def test_lines_that_a_full_pipe_does_not_take_are_counted(bench, full_pipe):
                 break
         assert conftest.penumbra(*clear).returncode == 0
         told, audit = lines_of(os.read(reading, 65536).decode())
-        # What the router said when it began is lost, too.
+        # The lost lines include the router's first lines.
         assert re.fullmatch(r"\d+ lines of the log were lost: standard error took no more", told)
         assert int(told.split()[0]) >= 3 + 4
         assert audit.endswith('["trace","clear"]: done')

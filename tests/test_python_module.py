@@ -67,7 +67,7 @@ def test_a_refusal_says_what_kind_it_is(running, tmp_path):
         assert (place.value.kind, place.value.file, place.value.line, place.value.column) == ("input", str(wrong), 3, 1)
         with pytest.raises(penumbra.UsageError, match="unknown command"):
             router.command("shwo", "ports")
-        assert router.show("ports")  # the connection still works
+        assert router.show("ports")  # The connection still works.
 
 
 def test_reloads(running, bench):

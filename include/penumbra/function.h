@@ -212,17 +212,17 @@ struct ShowTopic {
   std::vector<Flag> flags = {};
 };
 
-/// The packets that a function leaves to later functions of the pipeline.
+/// Selects the packets that a function leaves to later functions of the pipeline.
 enum class PassesOn : std::uint8_t {
   whatever_it_does_not_drop,  ///< Every packet that is not dropped, as for an access list.
   ethertypes_of_others,       ///< Packets of later functions' ethertypes, except this function's first ethertype.
   nothing,
 };
 
-/// Which of the ports' addresses (PortInfo) a function reads.
+/// Selects the addresses of ports (PortInfo) that a function reads.
 enum class UsedAddresses : std::uint8_t { none, ipv4, ipv6, both };
 
-/// How a function presents itself.
+/// Describes a function and creates its instances.
 struct FunctionInfo {
   std::string name;     ///< The function's key in the configuration's pipeline.
   std::string summary;  ///< One line.

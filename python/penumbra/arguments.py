@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what callers pass, so that a mistake is found here and not in what the router makes of it."""
+"""Checks the arguments of callers, so that mistakes are found before a request is sent."""
 
 import os
 from typing import Any

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong between a client and a router."""
+"""Defines the exceptions that a request can raise."""
 
 from typing import Any
 
 
 class NotConnected(ConnectionError):
-    """No router answers: nobody listens, the router hung up, or it took longer than the timeout."""
+    """No router answers: nobody listens, the router hung up, or the request exceeded the timeout."""
 
 
 class Refused(Exception):
-    """The router understood the request and refuses it. `kind` says why in one word, str() in a sentence.
+    """The router understood the request and refuses it. `kind` is the reason in one word, and str() returns it as a
+    sentence.
 
-    `file`, `line` and `column` are the place of a mistake in a file, where the router names one; else None.
+    `file`, `line` and `column` are the place of a mistake in a file. They are None if the router names no place.
     """
 
     def __init__(self, answer: dict[str, Any]) -> None:
@@ -23,11 +24,11 @@ class Refused(Exception):
 
 
 class UsageError(Refused):
-    """The request is wrong: an unknown command, port or word."""
+    """The request is wrong: it has an unknown command, port or word."""
 
 
 class InputError(Refused):
-    """A file that the request names is wrong; `file`, `line` and `column` say where."""
+    """A file that the request names is wrong; `file`, `line` and `column` are the place."""
 
 
 class PermissionRefused(Refused):
@@ -35,7 +36,7 @@ class PermissionRefused(Refused):
 
 
 class VersionMismatch(Refused):
-    """The router speaks another version of the protocol."""
+    """The router uses another version of the protocol."""
 
 
 _KINDS: dict[str, type[Refused]] = {
@@ -47,5 +48,5 @@ _KINDS: dict[str, type[Refused]] = {
 
 
 def refusal_of(answer: dict[str, Any]) -> Refused:
-    """The exception for an answer that is a refusal. An unknown kind, of a later router, is a Refused."""
+    """Returns the exception for an answer that is a refusal. Kinds that only later routers know give a Refused."""
     return _KINDS.get(answer.get("kind", "failure"), Refused)(answer)

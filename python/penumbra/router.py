@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The connection to a router."""
+"""Connects to a router and sends requests."""
 
 import json
 import os
@@ -12,14 +12,14 @@ from typing import Any
 from penumbra import arguments as check
 from penumbra.errors import NotConnected, refusal_of
 
-#: The version of the control protocol that this module speaks.
+#: Version of the control protocol that this module uses.
 PROTOCOL_VERSION = 1
-#: What a router answers: what JSON can hold.
+#: Values of a router's answers: every value of JSON.
 Json = dict[str, Any] | list[Any] | str | int | float | bool | None
 
 
 def default_socket() -> str:
-    """Where the router of this user listens if its configuration names no socket."""
+    """Returns the socket on which this user's router listens if its configuration names no socket."""
     runtime = os.environ.get("RUNTIME_DIRECTORY", "")
     if runtime.startswith("/"):
         return f"{runtime}/penumbra.sock"
@@ -32,14 +32,15 @@ def default_socket() -> str:
 def connect(path: str | os.PathLike[str] | None = None, timeout: float = 120.0) -> "Router":
     """Connects to the router that listens on `path` (None: default_socket()).
 
-    `timeout` is how many seconds a request may take. Raises NotConnected if no router listens there. Here and below, an
-    argument of a wrong type raises TypeError that names it; nothing has been sent then.
+    `timeout` is the longest time for a request, in seconds. Raises NotConnected if no router listens on `path`.
+
+    All functions raise TypeError for an argument of a wrong type, with its name, and then send nothing.
     """
     return Router(path, timeout)
 
 
 class Router:
-    """A running router. Not for several threads at once: each connects for itself.
+    """Represents a running router. Each thread needs its own instance.
 
     A router hangs up on a client that is silent for 10 seconds; the next request connects again.
     """
@@ -59,16 +60,17 @@ class Router:
         self.close()
 
     def close(self) -> None:
-        """Ends the connection; further requests connect again."""
+        """Closes the connection; further requests connect again."""
         if self._socket is not None:
             self._socket.close()
         self._socket = None
 
     def command(self, command: str, topic: str, *arguments: object) -> Json:
-        """Sends any request and returns its result. Arguments are sent as str() gives them; None,
-        bytes and truth values raise TypeError.
+        """Sends any request and returns its result.
 
-        Raises Refused, or the class below it for its kind, if the router refuses, and NotConnected if it does not
+        Arguments are sent as str() returns them; None, bytes and truth values raise TypeError.
+
+        Raises Refused, or the subclass for the kind, if the router refuses. Raises NotConnected if the router does not
         answer.
         """
         request = {
@@ -83,14 +85,14 @@ class Router:
         return answer.get("result")
 
     def show(self, topic: str, *arguments: object) -> Json:
-        """What `penumbra show TOPIC ARGUMENTS... -j` prints."""
+        """Returns the data that `penumbra show TOPIC ARGUMENTS... -j` prints."""
         return self.command("show", topic, *arguments)
 
     def explain(self, port: str, *words: object, hex: str | bytes | None = None, **header: object) -> Json:
-        """What the router would do with a packet received on `port`.
+        """Returns how the router would treat a packet received on `port`.
 
-        The packet is a header as names and values (`"src", "10.0.0.1"` or `src="10.0.0.1"`), or a whole frame as
-        `hex`: hexadecimal digits, or bytes.
+        The packet is a header as names and values (`"src", "10.0.0.1"` or `src="10.0.0.1"`), or a whole frame as `hex`.
+        `hex` is a text of hexadecimal digits, or bytes.
         """
         check.text("port", port)
         if hex is not None:
@@ -103,13 +105,13 @@ class Router:
         return self.command("explain", port, *plain, *named)
 
     def plan(self, file: str | os.PathLike[str] | None = None) -> Json:
-        """What reload() would change, and what takes a restart."""
+        """Returns the changes that reload() would make, and the keys that need a restart."""
         return self.command("reload", "plan", *self._file(file))
 
     def reload(self, file: str | os.PathLike[str] | None = None, confirm: float | None = None) -> Json:
-        """Takes over the configuration in `file` (None: the one that the router runs) if that needs no restart.
+        """Applies the configuration in `file` (None: the running router's file) if no change needs a restart.
 
-        With `confirm` the router takes it back after so many seconds unless confirm() comes.
+        With `confirm`, the router undoes the changes after this number of seconds unless confirm() is called before.
         """
         return self.command("reload", "apply", *self._file(file), *self._confirm(confirm))
 
@@ -122,10 +124,10 @@ class Router:
         source: str | None = None,
         confirm: float | None = None,
     ) -> Json:
-        """Changes a table: `change("route", "add", "10.0.0.0/8 via 192.0.2.1 dev lan")`. All entries or none.
+        """Changes a table: `change("route", "add", "10.0.0.0/8 via 192.0.2.1 dev lan")`. Applies all entries or none.
 
-        `stage` names the function where several have the command, `source` is what an error calls the entries. With
-        `confirm` the router takes the change back after so many seconds unless confirm() comes.
+        `stage` names the function if several functions have the command. `source` is the name of the entries in errors.
+        With `confirm`, the router undoes the change after this number of seconds unless confirm() is called before.
         """
         check.text("action", action)
         lines = [check.text(f"entries[{at}]", entry) for at, entry in enumerate(entries)]
@@ -137,23 +139,23 @@ class Router:
         return self.command(command, action, *options, *self._confirm(confirm), *lines)
 
     def confirm(self) -> Json:
-        """Keeps the changes that wait to be confirmed."""
+        """Keeps the unconfirmed changes."""
         return self.command("config", "confirm")
 
     def rollback(self) -> Json:
-        """Takes the changes back that wait to be confirmed."""
+        """Undoes the unconfirmed changes."""
         return self.command("config", "rollback")
 
     def config(self) -> Json:
-        """The running configuration: its `file`, its text as `yaml`, and the changes that are `unsaved`."""
+        """Returns the running configuration: its `file`, its text as `yaml`, and the changes that are `unsaved`."""
         return self.command("config", "show")
 
     def save(self, file: str | os.PathLike[str] | None = None, force: bool = False) -> Json:
-        """Writes the running configuration to `file` (None: where it came from), over later edits with `force`."""
+        """Writes the running configuration to `file` (None: its own file). Overwrites later edits only with `force`."""
         return self.command("config", "save", *self._file(file), *(["--force"] if force else []))
 
     def watch(self, topic: str, *arguments: object, interval: float = 1.0) -> Iterator[Json]:
-        """Shows the topic every `interval` seconds, without an end; the first time at once."""
+        """Yields the topic at once and then every `interval` seconds, endlessly."""
         check.seconds("interval", interval)
         return self._watch(topic, arguments, interval)
 
@@ -169,7 +171,7 @@ class Router:
 
     @staticmethod
     def _file(file: str | os.PathLike[str] | None) -> list[str]:
-        # The router's working folder is another one.
+        # The router has another working folder.
         return [] if file is None else [os.path.abspath(check.path("file", file))]
 
     def _connect(self) -> socket.socket:
@@ -185,7 +187,7 @@ class Router:
         return connection
 
     def _is_alive(self) -> bool:
-        """Whether the router has not hung up since the last answer."""
+        """True if the router has not hung up since the last answer."""
         if self._socket is None:
             return False
         self._socket.settimeout(0)  # with a timeout, Python waits before it calls recv()
@@ -210,7 +212,7 @@ class Router:
                 raise
             reason = "the router did not answer in time" if isinstance(error, TimeoutError) else str(error)
             raise NotConnected(f"{self.path}: {reason}") from error
-        except BaseException:  # an answer that comes later must not be taken for the next request's
+        except BaseException:  # a late answer must not become the answer to the next request
             self.close()
             raise
         try:

@@ -38,7 +38,7 @@ std::string timestamp(std::chrono::system_clock::time_point time) {
   return text.data();
 }
 
-/// A pipe takes so many bytes at once or none (pipe(7)), and poll() says that there is room for them.
+/// A pipe accepts this number of bytes at once or none (pipe(7)). poll() reports room for as many bytes.
 constexpr std::size_t kMostAtOnce = PIPE_BUF;
 
 /// Serialises the lines of all threads, so that poll() holds for the write after it, and counts lost lines.
@@ -52,7 +52,8 @@ Lines& lines_of_log() {
   return lines;
 }
 
-/// Writes at most kMostAtOnce bytes if that takes no waiting. Sets no O_NONBLOCK: other processes share the open file.
+/// Writes at most kMostAtOnce bytes if the write does not block. Sets no O_NONBLOCK, because other processes share the
+/// open file.
 bool write_now(std::string_view text) noexcept {
   pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0) return false;
@@ -60,7 +61,7 @@ bool write_now(std::string_view text) noexcept {
   ssize_t written = -1;
   errno = EOPNOTSUPP;
   if (fstat(STDERR_FILENO, &status) == 0 && S_ISFIFO(status.st_mode)) {
-    // Another process may fill the pipe after poll(). Kernels before 6.4 do not know the flag here.
+    // Another process may fill the pipe after poll(). Kernels before 6.4 do not support the flag for pipes.
     const iovec part{.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
     written = pwritev2(STDERR_FILENO, &part, 1, -1, RWF_NOWAIT);
   }
@@ -70,7 +71,7 @@ bool write_now(std::string_view text) noexcept {
   return written == static_cast<ssize_t>(text.size());
 }
 
-/// Cuts a line, which ends in a newline, to what write_now() takes.
+/// Cuts a line, which ends in a newline, to the size that write_now() accepts.
 std::string bounded(std::string_view line) {
   if (line.size() <= kMostAtOnce) return std::string(line);
   const std::string end = "... (" + std::to_string(line.size() - 1) + " bytes)\n";
@@ -126,7 +127,7 @@ void log(LogLevel level, std::string_view text) noexcept {
                                (log.lost == 1 ? "was" : "were") + " lost: standard error took no more";
       if (write_now(log_lines(LogLevel::warning, told, kForJournal, now))) log.lost = 0;
     }
-    // The line of progress, which a terminal may show at the moment, comes again by itself.
+    // The line of progress, which a terminal may show, is printed again later.
     if (kOnTerminal) write_now("\r\x1b[K");
     for (std::string_view rest = all; !rest.empty();) {
       const std::string_view line = rest.substr(0, rest.find('\n') + 1);

@@ -14,11 +14,13 @@ namespace penumbra {
 /// Severity of an event. The values are syslog's priorities (RFC 5424, section 6.2.1), which the journal uses too.
 enum class LogLevel : std::uint8_t { error = 3, warning = 4, info = 6 };
 
-/// Writes an event to standard error. Begin the text with what it is about: "port 'wan': link down". A text of several
-/// lines becomes several lines of the log. Where systemd's journal reads standard error, a line begins with the level
-/// ("<4>") and the journal adds the time; elsewhere it begins with the local time. Any thread, no lock held by workers.
-/// Never waits for whoever reads standard error: a line that finds no room is lost, and the next event that is written
-/// tells how many were lost. A line of more than 4096 bytes is cut.
+/// Writes an event to standard error. Begin the text with its subject: "port 'wan': link down". A text of several lines
+/// becomes several lines of the log. A line begins with the local time. If systemd's journal reads standard error, a
+/// line begins with the level ("<4>") instead, and the journal adds the time. Any thread; the caller must not hold a
+/// lock that workers need.
+///
+/// Never waits for the reader of standard error. A line without room is lost, and the next written event reports the
+/// number of lost lines. A line of more than 4096 bytes is cut.
 void log(LogLevel level, std::string_view text) noexcept;
 inline void log_error(std::string_view text) noexcept {
   log(LogLevel::error, text);
@@ -30,10 +32,11 @@ inline void log_info(std::string_view text) noexcept {
   log(LogLevel::info, text);
 }
 
-/// Writes at most 4096 bytes to standard error, in one piece, unless that takes waiting. Returns whether it has.
+/// Writes at most 4096 bytes to standard error, as a whole, if the write does not block. Returns true if the text was
+/// written.
 bool write_to_stderr(std::string_view text) noexcept;
 
-/// Returns the lines that log() writes for an event at `time`: for the journal, or with the time in front.
+/// Returns the lines that log() writes for an event at `time`, either for the journal or with the time.
 std::string log_lines(LogLevel level, std::string_view text, bool for_journal,
                       std::chrono::system_clock::time_point time);
 

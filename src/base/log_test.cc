@@ -34,7 +34,7 @@ class Zone {
   }
 };
 
-/// Standard error is a pipe, for as long as this lives.
+/// Replaces standard error by a pipe during its lifetime.
 class StderrPipe {
  public:
   StderrPipe() : before_(::dup(STDERR_FILENO)) {
@@ -48,7 +48,7 @@ class StderrPipe {
     for (const int each : {before_, ends_[0], ends_[1]}) ::close(each);
   }
 
-  /// Writes until there is room for no byte more, then reads `bytes` again.
+  /// Fills the pipe completely and then reads `bytes` bytes.
   void fill_but(std::size_t bytes) const {
     const int flags = ::fcntl(ends_[1], F_GETFL);
     ::fcntl(ends_[1], F_SETFL, flags | O_NONBLOCK);
@@ -57,7 +57,7 @@ class StderrPipe {
     ::fcntl(ends_[1], F_SETFL, flags);
     read_bytes(bytes);
   }
-  /// Reads what is in the pipe.
+  /// Reads and returns the content of the pipe.
   std::string drain() const {
     const int flags = ::fcntl(ends_[0], F_GETFL);
     ::fcntl(ends_[0], F_SETFL, flags | O_NONBLOCK);
@@ -82,7 +82,7 @@ class StderrPipe {
   std::array<int, 2> ends_{};
 };
 
-/// The lines without their times.
+/// Returns the lines without their times.
 std::string texts_of(const std::string& log) {
   constexpr std::size_t kTime = sizeof "2026-11-27T08:00:00.042+00:00 " - 1;
   std::string texts;
@@ -114,7 +114,7 @@ TEST(Log, ToAFullPipeWaitsForNobodyAndTellsWhatIsLost) {
 TEST(Log, CutsALineThatAPipeMayNotTakeAtOnce) {
   const StderrPipe pipe;
   pipe.fill_but(4096);
-  log_info(std::string(100'000, 'x'));  // blocks if it is written whole
+  log_info(std::string(100'000, 'x'));  // blocks if the line is written whole
   const std::string log = pipe.drain();
   EXPECT_TRUE(log.ends_with("x... (100030 bytes)\n")) << log.substr(log.size() - 60);
   EXPECT_FALSE(write_to_stderr(std::string(5000, 'x')));

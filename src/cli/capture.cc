@@ -56,8 +56,8 @@ std::string in_words(const nlohmann::ordered_json& report) {
   return text;
 }
 
-/// Writes packets until the capture ends. Throws Failure if the file cannot be written, OutputClosed if it is a pipe
-/// without a reader.
+/// Writes packets until the capture ends. Throws Failure if the file cannot be written. Throws OutputClosed if the
+/// output is a pipe without a reader.
 void write(runtime::CaptureClient& client, io::CaptureFile& file, const Interruption& interruption) {
   for (;;) {
     const auto records = client.next(interruption.descriptor());

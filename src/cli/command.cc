@@ -56,7 +56,7 @@ std::vector<std::string> candidates(const CLI::App& command, bool is_option) {
   return words;
 }
 
-/// Returns ": MEANING" of a required option that is missing; "" for any other error.
+/// Returns ": MEANING" of a missing required option, and "" for any other error.
 std::string meaning_of_missing(const CLI::ParseError& error, const CLI::App& command) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) return "";
   const std::string what = error.what();
@@ -75,7 +75,7 @@ std::string explain(const CLI::ParseError& error, const CLI::App& parser, const 
     return fmt::format("unknown command '{}'; {}", word, moved->second);
   }
   const auto known = candidates(command, is_option);
-  // There are many options, and --help, which the next line names, explains them.
+  // A command has many options. --help, which the next line names, explains them.
   const std::string nearest = is_option ? did_you_mean(word, known) : did_you_mean_or_list(word, known);
   const std::string what = is_option ? "option" : known.empty() ? "argument" : "command";
   return fmt::format("unknown {} '{}'{}", what, word, nearest.empty() ? "" : "; " + nearest);
@@ -87,7 +87,7 @@ int report(ExitCode code, const char* message) noexcept {
   return static_cast<int>(code);
 }
 
-/// Returns true if JSON was requested, either of the program or of a named command.
+/// Returns true if JSON was requested, either as an option of the program or of a command on the command line.
 bool wants_json(const CLI::App& app) {
   const auto* flag = app.get_option_no_throw("--json");
   if (flag != nullptr && flag->count() > 0) return true;

@@ -31,16 +31,17 @@ std::string flags_of(std::uint8_t bits) {
   return text.empty() ? "none" : text;
 }
 
-/// A part of a frame, of which a capture may have cut the end off.
+/// Holds a part of a frame. A capture may have cut off its end.
 struct Part {
   Bytes bytes;
   std::size_t cut = 0;  ///< bytes of the frame that were captured; 0: all
 
-  /// Says why the part is too short: the capture cut it, or the packet is `wrong`.
+  /// Returns why the part is too short: the capture cut it, or the packet is malformed as `wrong` says.
   std::string too_short(const std::string& wrong) const { return cut == 0 ? wrong : fmt::format("[cut at {}]", cut); }
 };
 
-/// Two addresses, their ports if the transport header is there, and what it says. `bytes` is the IP payload's length.
+/// Returns the addresses, the ports if the transport header is present, and a summary of the payload. `bytes` is the
+/// length of the IP payload.
 std::string flow(const std::string& from, const std::string& to, std::uint8_t protocol, const Part& part,
                  std::size_t bytes) {
   const Bytes transport = part.bytes;
@@ -83,7 +84,7 @@ std::string ipv4_line(const Part& part) {
   return "IP " + flow(from, to, packet[9], payload, total - header);
 }
 
-/// An extension header is named by its number, as a protocol.
+/// The line names an extension header by its number, like a protocol.
 std::string ipv6_line(const Part& part) {
   const Bytes packet = part.bytes;
   constexpr std::size_t kHeader = 40;

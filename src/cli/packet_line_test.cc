@@ -39,7 +39,7 @@ TEST(PacketLine, SaysWhatTcpdumpSays) {
   EXPECT_EQ(line({"ethertype", "0x0806"}), "ARP, reply 0.0.0.0 is-at 00:00:00:00:00:00");
 }
 
-/// The line of the first `bytes` of a frame.
+/// Returns the line of the first `bytes` bytes of a frame.
 std::string cut_line(const std::vector<std::string>& words, std::size_t bytes) {
   auto frame = runtime::build_frame(words, MacAddress{0x020000000001});
   const std::size_t whole = frame.size();

@@ -34,8 +34,8 @@ bool may_have_twin(const RouterConfig& config) {
          std::ranges::any_of(config.ports, [](const PortConfig& port) { return !port.twin.empty(); });
 }
 
-/// Adds warnings about followed routes. The host knows a port by its twin only, so without twins no followed route
-/// leads out of a port.
+/// Adds warnings about followed routes. The host knows a port only by its twin. Without twins, no followed route
+/// therefore leads out of a port.
 void check_follow(RouterConfig& config, const ConfigNode& fpm) {
   constexpr const char* kMend = "give the ports twins ('twin: true'), or take routes from a file ('routes: FILE')";
   const bool twin = may_have_twin(config);
@@ -61,7 +61,7 @@ bool uses(const StageConfig& stage, UsedAddresses family) {
   return used == family || used == UsedAddresses::both;
 }
 
-/// Addresses are for the port's twin and for functions that read them.
+/// Adds warnings about unused addresses. Only the port's twin and functions that read addresses use them.
 void check_addresses(RouterConfig& config) {
   const auto is_used = [&config](UsedAddresses family) {
     return std::ranges::any_of(config.pipeline, [family](const StageConfig& stage) { return uses(stage, family); });
@@ -83,7 +83,7 @@ void check_addresses(RouterConfig& config) {
   }
 }
 
-/// What can be right, but seldom is.
+/// Adds warnings about settings that are legal but seldom intended.
 void add_warnings(RouterConfig& config, const ConfigNode& punts) {
   if (punts.present() && !may_have_twin(config)) {
     config.warnings.push_back(

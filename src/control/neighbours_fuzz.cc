@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any text is either read as neighbours or refused with a place. Neighbours that are read survive printing and reading
-// back.
+// Checks that each text is either read as neighbours or refused with a place. Neighbours that are read must survive
+// printing and reading back.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -17,7 +17,7 @@ struct PortConfig {
   Device device;
   Sink sink;         ///< For a port with a built-in source.
   std::string twin;  ///< The host interface that represents the port ("twin" in docs/design.md); empty: none.
-  /// RX queues; 0: one for each worker if the device or the software hash allows, else one.
+  /// RX queues; 0: one for each worker if the device or the software hash can distribute packets, otherwise one.
   std::uint16_t queues = 0;
   std::map<std::string, std::string> keys;  ///< The port's keys with their values as ConfigNode::canonical().
   SourceLocation location;                  ///< Place of the whole port.

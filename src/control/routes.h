@@ -59,8 +59,8 @@ using RouteTarget = RouteTargetOf<Ipv4>;
 using Route = RouteOf<Ipv4>;
 using RouteList = RouteListOf<Ipv4>;
 
-/// Reads a route file of one family, or the output of `ip route`: one route a line. `#` begins a comment; empty lines
-/// are skipped.
+/// Reads a route file of one family, or the output of `ip route`. Each line has one route. `#` begins a comment; empty
+/// lines are skipped.
 ///
 ///   PREFIX via ADDR dev PORT [metric N]      PREFIX dev PORT [metric N]
 ///   PREFIX via inet6 ADDR dev PORT [metric N], of an IPv4 route
@@ -68,11 +68,13 @@ using RouteList = RouteListOf<Ipv4>;
 ///   blackhole PREFIX [metric N]              unreachable PREFIX [metric N], also as prohibit
 ///
 /// A line that begins with `nexthop` continues the route before it. `default` is the prefix of length 0, and a bare
-/// address is a host route. `unicast` may precede the prefix. Words of `ip route` that do not affect forwarding are
-/// skipped: proto, scope, src, flags such as linkdown, mtu and other metrics of the host. The `dev` of a blackhole or
-/// unreachable route is skipped too. Words that would change forwarding are refused: table, tos, encap and the types
-/// local, broadcast, multicast, throw. `ports` restricts `dev`; empty allows any name. Throws InputError with file,
-/// line and column.
+/// address is a host route. `unicast` may precede the prefix.
+///
+/// Words of `ip route` that do not affect forwarding are skipped: proto, scope, src, flags such as linkdown, mtu and
+/// other metrics of the host. The `dev` of a blackhole or unreachable route is skipped too. Words that would change
+/// forwarding are refused: table, tos, encap and the types local, broadcast, multicast, throw.
+///
+/// `ports` restricts `dev`; empty allows any name. Throws InputError with file, line and column.
 template <class Family = Ipv4>
 RouteListOf<Family> read_routes(const std::filesystem::path& file, const std::vector<std::string>& ports);
 template <class Family = Ipv4>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any text is either read as routes or refused with a place. Routes that are read survive printing and reading back.
+// Checks that each text is either read as routes or refused with a place. Routes that are read must survive printing
+// and reading back.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -36,7 +36,7 @@ bool write(const std::string& file, const std::string& content) {
   return out.good();
 }
 
-/// State of an interface that is held.
+/// Holds the state of an interface while a QuietInterface exists.
 struct Held {
   unsigned holders = 0;
   std::map<std::string, std::string> before;  ///< Old content by file, for each changed file.
@@ -63,7 +63,7 @@ QuietInterface::QuietInterface(std::string name) : name_(std::move(name)) {
     // Uses slashes for sysctl too, because an interface's name may have dots.
     const std::string variable = folder + name_ + "/" + key;
     const std::string before = read(kRoot + variable);
-    if (before.empty() || before == value) continue;  // A kernel without this family has no variable to set.
+    if (before.empty() || before == value) continue;  // A kernel without this address family has no variable to set.
     if (write(kRoot + variable, value)) {
       held.before.try_emplace(kRoot + variable, before);
     } else {

@@ -7,9 +7,10 @@
 namespace penumbra::io {
 
 /// Stops the host's stack from answering on a Linux interface that a port reads and a twin represents. Packet sockets
-/// receive copies, so the stack would see, forward or answer each packet twice: here and at the twin. Reverse-path
-/// filtering drops packets here because no route leads to the interface. Several objects may hold one interface; the
-/// last one restores the original settings. Any thread.
+/// receive copies, so the stack would handle each packet twice: on the interface and on the twin. Reverse-path
+/// filtering drops the packets on the interface, because no route leads to it.
+///
+/// Several objects may hold one interface; the last one restores the original settings. Any thread.
 class QuietInterface {
  public:
   /// Applies the settings. Settings that cannot be changed (no /proc/sys, no rights) are listed in failures(). A

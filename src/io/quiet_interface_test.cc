@@ -21,7 +21,7 @@ std::string read(const std::string& file) {
   return content;
 }
 
-/// Runs the test in a network namespace of its own, in which "lo" forwards. Skips it where this user may not.
+/// Runs the test in a new network namespace in which "lo" forwards. Skips the test if this user may not create one.
 void in_own_namespace(const std::function<void()>& test) {
   bool may = false;
   std::thread([&] {

@@ -39,8 +39,8 @@ class Captures {
   /// Ends all captures after the run. Each capture sends its remaining packets. No worker may run any more.
   void finish() noexcept;
 
-  /// There are other ports, by place; a port that was removed has no name. Captures of removed ports end. No worker
-  /// works meanwhile, and nobody asks.
+  /// Replaces the names of the ports, by place; a removed port has no name. Ends captures of removed ports. Call while
+  /// the workers are stopped and no thread reads the ports.
   void set_ports(std::vector<std::string> ports);
 
   bool armed() const noexcept { return armed_.load(std::memory_order_relaxed); }

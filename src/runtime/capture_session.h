@@ -47,22 +47,23 @@ class CaptureSession {
   // The following functions are for the worker, with its own packets.
   void received(const Chunk& chunk) noexcept;
   void refused(std::uint16_t worker, const rte_mbuf& packet, Verdict verdict) noexcept;
-  /// Copies packets before they are given to the port. The following sent() says how many of them the port took, always
-  /// the first ones.
+  /// Copies packets before the port gets them. The following sent() reports how many of the packets the port took. The
+  /// port always takes the first ones.
   void sending(std::uint16_t worker, std::uint16_t port, rte_mbuf* const* packets, std::uint16_t count) noexcept;
   void sent(std::uint16_t worker, std::uint16_t port, std::uint16_t taken) noexcept;
 
   /// Starts the session's thread.
   void start();
-  /// The router ends: what is there goes to the client, and the report.
+  /// Ends the capture because the router ends. The client gets the remaining packets and the report.
   void end() noexcept { ended_.store(true, std::memory_order_release); }
-  /// Ends it likewise for another reason, which the report tells, unless it ends already. One thread at a time.
+  /// Ends the capture for `reason`, which the report contains. Does nothing if the capture is ending already. One
+  /// thread at a time.
   void end(std::string reason);
-  /// The place of the port whose packets it has; nothing if they are those of all ports.
+  /// Returns the place of the port whose packets are captured, or nothing for a capture of drops.
   std::optional<std::uint16_t> port() const {
     return request_.received || request_.sent ? std::optional(request_.port) : std::nullopt;
   }
-  /// Its thread has nothing more to do.
+  /// True if the session's thread has nothing more to do.
   bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
 
  private:

@@ -14,7 +14,7 @@
 namespace penumbra::runtime {
 namespace {
 
-/// Line and column, from 0.
+/// Represents a line and a column, both from 0.
 using Position = std::pair<int, int>;
 
 Position position_of(const YAML::Mark& mark) {
@@ -27,7 +27,7 @@ void replace_all(std::string& text, const std::string& before, const std::string
   }
 }
 
-/// The element of a list that the position is in.
+/// Returns the index of the list's element that contains the position.
 std::optional<std::size_t> element_at(const YAML::Node& list, Position position) {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -41,7 +41,7 @@ class Finder {
  public:
   explicit Finder(Position position) : position_(position) {}
 
-  /// Goes into a node of this path.
+  /// Searches a node. `path` is the path of the node.
   void enter(const YAML::Node& node, const std::string& path) {
     path_ = path;
     if (node.IsMap()) {
@@ -59,7 +59,7 @@ class Finder {
   }
 
   const std::string& path() const { return path_; }
-  /// The entry of a table; empty if the position is in none.
+  /// Returns the entry of a table, or "" if the position is not in a table.
   const std::string& entry() const { return entry_; }
 
  private:
@@ -67,7 +67,7 @@ class Finder {
     enter(element, path);
     if (element.IsScalar() && entry_.empty()) entry_ = element.Scalar();
   }
-  /// The text of `|` begins in the line below it.
+  /// The text of a block scalar (`|`) begins in the next line.
   void find_line(const YAML::Node& text) {
     const int number = position_.first - text.Mark().line;
     if (number < 1 || text.Scalar().find('\n') == std::string::npos) return;
@@ -82,7 +82,7 @@ class Finder {
   std::string path_, entry_;
 };
 
-/// Names the port that a line, from 0, is about. Several ports may be in one line.
+/// Returns the name of the port in a line, counted from 0. A line may contain several ports.
 std::string port_in_line(const YAML::Node& ports, int line) {
   const auto at = element_at(ports, {line, std::numeric_limits<int>::max()});
   if (!at) return "another place";
@@ -92,7 +92,7 @@ std::string port_in_line(const YAML::Node& ports, int line) {
   return "ports." + name.Scalar();
 }
 
-/// Gives lines of the configuration in a message the names of what is in them.
+/// Replaces line numbers of the configuration in a message by the names of ports.
 std::string without_lines(std::string message, const YAML::Node& root) {
   static const std::regex kLine("in line ([0-9]{1,8})");
   for (std::smatch found; std::regex_search(message, found, kLine);) {
@@ -102,7 +102,7 @@ std::string without_lines(std::string message, const YAML::Node& root) {
   return message;
 }
 
-/// Gives the ports and stages in a message their names.
+/// Replaces indices of ports and stages in a message by their names.
 std::string with_names(std::string message, const YAML::Node& root, std::span<const std::string> stages) {
   for (std::size_t i = 0; i < root["ports"].size(); ++i) {
     const YAML::Node name = root["ports"][i]["name"];
@@ -145,7 +145,7 @@ InputError at_key(const InputError& error, const ConfigNode& config, std::span<c
   std::string message = with_names(error.message(), root, stages);
   replace_all(message, fmt::format(" for {},", finder.path()), ",");
   const std::string entry = section == "pipeline" ? finder.entry() : "";
-  // Lines that an error in a table names are the table's own.
+  // Line numbers in an error about a table refer to the table itself.
   if (entry.empty()) message = without_lines(std::move(message), root);
   const bool names_entry = !entry.empty() && message.find(entry) == std::string::npos;
   return {{}, fmt::format("{}: {}{}", finder.path(), names_entry ? quote(entry) + ": " : "", message)};

@@ -23,7 +23,7 @@ pipeline:
       neighbours: [192.0.2.1 dev lan, 192.0.2.2 dev lam]
 )";
 
-/// What is said of an error at this place of the configuration.
+/// Returns the message of an error at this place of the configuration.
 std::string said(int line, int column, const std::string& message) {
   static const std::vector<std::string> kStages{"flows", "echo", "ipv4"};
   const InputError error({.file = "text", .line = line, .column = column}, message);

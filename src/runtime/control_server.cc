@@ -19,14 +19,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A text, or of a long one the beginning and its size: a full table is not copied for the sake of its first lines.
+/// Returns a short text unchanged, and the beginning and the size of a long text. Requests may contain full tables,
+/// which are too long to copy.
 std::string shortened(std::string_view text) {
   constexpr std::size_t kMost = 200;
   if (text.size() <= kMost) return std::string(text);
   return fmt::format("{}... ({} bytes)", text.substr(0, kMost), text.size());
 }
 
-/// A request in words, on one line whatever bytes it has.
+/// Returns the words of a request in one line, whatever bytes the request contains.
 std::string in_words(const ControlRequest& request) {
   constexpr std::size_t kMost = 1000;
   auto words = nlohmann::ordered_json::array({shortened(request.command), shortened(request.topic)});
@@ -54,8 +55,8 @@ std::string quoted(const std::exception& error) {
 
 }  // namespace
 
-/// Serves a connection. It holds a partial request and the rest of an answer. While an answer is incomplete, the client
-/// is not read.
+/// Serves a connection. Holds a partial request and the rest of an answer. While an answer is incomplete, the server
+/// reads nothing from the client.
 class ControlServer::Client {
  public:
   Client(int socket, bool is_read_only, const ControlService& service)
@@ -127,7 +128,7 @@ class ControlServer::Client {
     }
   }
 
-  /// Puts the answer into the output, or gives the connection to the stream command.
+  /// Appends the answer to the output, or gives the connection to the stream command.
   void carry_out(const std::string& line) {
     ControlRequest request;
     bool is_audited = false;
@@ -164,7 +165,7 @@ class ControlServer::Client {
   std::size_t searched_ = 0;  ///< Bytes of the input without a newline.
   std::string output_;
   std::size_t written_ = 0;  ///< Bytes of the output that were written.
-  bool hang_up_ = false;     ///< Close the connection after the output.
+  bool hang_up_ = false;     ///< The connection closes after the output.
   bool done_ = false;
   Clock::time_point active_;
 };

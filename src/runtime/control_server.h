@@ -22,8 +22,8 @@
 
 namespace penumbra::runtime {
 
-/// A command whose answer has more than one line. `start` takes the non-blocking connection and answers over it. It
-/// throws like a RequestHandler and then leaves the connection unchanged.
+/// A command whose answer has more than one line. `start` takes the non-blocking connection and answers on it. If
+/// `start` throws like a RequestHandler, the connection is unchanged.
 struct StreamCommand {
   std::string command;
   std::function<void(std::string_view topic, Arguments arguments, FileDescriptor& connection)> start;

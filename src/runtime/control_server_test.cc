@@ -27,7 +27,7 @@ using testing::HasSubstr;
 
 constexpr std::chrono::seconds kTimeout{20};
 
-/// Returns the request; for the topic "big" a long text. Throws for the topic "error".
+/// Returns the request, or a long text for the topic "big". Throws for the topic "error".
 json echo(std::string_view command, std::string_view topic, Arguments arguments) {
   if (topic == "error") throw std::invalid_argument("as you request");
   if (topic == "long error") throw std::invalid_argument(std::string(100'000, 'a'));
@@ -391,7 +391,7 @@ TEST(ControlServer, RefusesAFolderThatIsOpenToAll) {
   ASSERT_EQ(::chmod((folder / "open").c_str(), 0777), 0);
   EXPECT_THAT(message_of([&folder] { ControlServer server(only(folder / "open" / "control.sock")); }),
               HasSubstr("other users could replace"));
-  ASSERT_EQ(::chmod((folder / "open").c_str(), 01777), 0);  // The mode of /tmp.
+  ASSERT_EQ(::chmod((folder / "open").c_str(), 01777), 0);  // The mode is that of /tmp.
   const ControlServer server(only(folder / "open" / "control.sock"));
 }
 
@@ -428,7 +428,7 @@ TEST(ControlClient, SaysThatNobodyListens) {
 TEST(ControlClient, DoesNotWaitForEver) {
   const ScratchFolder folder;
   const auto path = folder / "control.sock";
-  const ControlServer silent(only(path));  // Never started.
+  const ControlServer silent(only(path));  // The server is never started.
   const auto ask = [&path] { ask_router(path, "show", "ports", {}, std::chrono::milliseconds(50)); };
   EXPECT_THAT(message_of(ask), HasSubstr("did not answer in time"));
 }

@@ -53,7 +53,7 @@ void Egress::finish(InFlightChunk& chunk, std::uint64_t now) noexcept {
     const bool decided = verdict.kind >= Verdict::Kind::drop && verdict.value < reasons_;
     rte_mbuf* const packet = chunk.packets[i];
     if (decided && verdict.kind == Verdict::Kind::punt && host_ != nullptr && host_->has_twin(chunk.rx_port)) {
-      // A reference for the capture, because the result is known only after the host owns the packet.
+      // The capture needs a reference, because the result is known only after the host owns the packet.
       if (captured) rte_mbuf_refcnt_update(packet, 1);
       verdict = host_->punt(chunk.worker, chunk.rx_port, verdict.value, packet, now);
       if (captured) {
@@ -101,7 +101,8 @@ bool Egress::replicate(const InFlightChunk& chunk, std::uint16_t packet) noexcep
     copies = static_cast<std::uint16_t>(copies + others);
   }
   if (copies == 0) return false;
-  counters_.replicated.add(copies + replication.dropped - 1U);  // Counted before any copy is sent (see Counter).
+  // The copies are counted before any copy is sent (see Counter).
+  counters_.replicated.add(copies + replication.dropped - 1U);
   if (replication.dropped > 0) drop_copies(replication, *chunk.packets[packet]);
   if (!itself) rte_pktmbuf_free(chunk.packets[packet]);
   return true;
@@ -137,7 +138,7 @@ void Egress::send(std::uint16_t port) noexcept {
   Group& group = groups_[port];
   const std::uint16_t count = group.count;
   group.count = 0;
-  // Saved lengths, because a packet must not be accessed after the port took it.
+  // The lengths are saved, because a packet must not be accessed after the port took it.
   std::array<std::uint32_t, Chunk::kCapacity> lengths;
   std::uint64_t bytes = 0;
   for (std::uint16_t i = 0; i < count; ++i) {
@@ -172,7 +173,7 @@ void Egress::send_from_host(rte_mbuf** packets, std::uint16_t count) noexcept {
   for (std::uint16_t i = 0; i < count; ++i) {
     const std::uint16_t port = packets[i]->port;
     Group& group = groups_[port];
-    // Send for one port after the other, because most packets of a burst have the same port.
+    // Sends to one port after the other, because most packets of a burst have the same port.
     const bool last = i + 1 == count || packets[i + 1]->port != port;
     if (host_->is_too_long(*packets[i])) [[unlikely]] {
       counters_.reason(static_cast<std::size_t>(RuntimeReason::host_too_long)).add(1);

@@ -28,7 +28,7 @@ class Egress {
   Egress(std::uint16_t worker, std::size_t reasons, std::vector<io::TxQueue*> queues, HostPath* host,
          WorkerCounters& counters, Tracer& tracer, Captures& captures);
 
-  // While the worker stands still:
+  // The following functions require a stopped worker.
   /// There is one more port. After close() its queue is closed at once.
   void add_port(io::TxQueue& queue);
   /// Adds a receive queue.
@@ -77,8 +77,8 @@ class Egress {
   std::vector<std::uint16_t> busy_;  ///< The ports with non-empty groups, each once; has room for all.
   std::uint16_t busy_count_ = 0;
   bool closed_ = false;
-  bool traced_ = false;                         ///< some packet of the chunk is
-  std::vector<Unsent> unsent_;                  ///< of a traced chunk
+  bool traced_ = false;                         ///< true if the chunk has a traced packet
+  std::vector<Unsent> unsent_;                  ///< unsent packets of a traced chunk
   std::vector<std::uint64_t> refused_by_host_;  ///< by receive queue
 };
 

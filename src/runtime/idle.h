@@ -21,7 +21,7 @@ class IdlePolicy {
  public:
   /// After the last work the worker only polls for this time, which is longer than an answer over a local link takes.
   static constexpr std::chrono::nanoseconds kSpin = std::chrono::microseconds(50);
-  /// The first sleep; each further one is twice as long.
+  /// The first sleep; each further sleep is twice as long.
   static constexpr std::chrono::nanoseconds kFirst = std::chrono::microseconds(10);
 
   /// No sleep is longer than `longest`; 0: the worker never sleeps.
@@ -46,19 +46,19 @@ class IdlePolicy {
 /// Puts a worker to sleep. Any thread may construct it; then only the worker's thread uses it.
 class Idle {
  public:
-  /// The bound for a worker whose queues all have interrupts, if it may sleep at all.
+  /// Longest sleep of a worker whose queues all have interrupts, if the worker may sleep at all.
   static constexpr std::chrono::nanoseconds kLongestOnInterrupts = std::chrono::milliseconds(1);
 
-  /// `longest` is the bound for other workers; 0: the worker never sleeps. `queues` are the worker's; they and the
-  /// counters must outlive this object.
+  /// `longest` is the longest sleep of other workers; 0: the worker never sleeps. `queues` are the worker's queues. The
+  /// queues and the counters must outlive this object.
   Idle(std::chrono::nanoseconds longest, std::vector<io::RxQueue*> queues, SleepCounters& counters);
   Idle(const Idle&) = delete;
   Idle& operator=(const Idle&) = delete;
 
-  /// In the worker's thread before its first rest: exact timers, and watch().
+  /// Sets exact timers for the thread and calls watch(). Call on the worker's thread before the first rest().
   void set_up_thread() noexcept;
-  /// Its queues may have other interrupts from now on. Where they cannot be waited for, the worker looks in between.
-  /// No thread may change ports meanwhile.
+  /// Finds the interrupts of the worker's queues, which may have changed. If the worker cannot wait for all queues, its
+  /// sleeps are bounded by `longest`. No thread may change ports meanwhile.
   void watch() noexcept;
   /// Adds a queue. Call before watch() while the worker is stopped.
   void add_queue(io::RxQueue& queue) { all_queues_.push_back(&queue); }

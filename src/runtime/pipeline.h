@@ -80,8 +80,8 @@ class Pipeline {
   void check_punts(const control::PuntLimits& limits) const;
   /// Gives the ports' final MAC addresses and MTUs to the functions.
   void bind(std::span<const PortInfo> ports);
-  /// Tells them of ports that have changed. No packet is in flight. Throws what a function throws that cannot have
-  /// these ports; then all functions have those that they had before.
+  /// Notifies the functions of changed ports. No packet may be in flight. Throws the exception of a function that
+  /// cannot have these ports; then all functions keep their previous ports.
   void rebind(std::span<const PortInfo> ports);
   /// Notifies the functions that a port's link went down.
   void link_down(std::uint16_t port);
@@ -104,7 +104,7 @@ class Pipeline {
   std::vector<PipelineReason> reasons_;
   std::vector<std::uint16_t> over_limit_;
   std::vector<Stage> stages_;
-  std::vector<PortInfo> ports_;  ///< that the functions are bound to
+  std::vector<PortInfo> ports_;  ///< the ports to which the functions are bound
   std::vector<std::string> warnings_;
   std::map<std::string, std::unique_ptr<Engine>> engines_;  ///< Destroyed before the tables that they mirror.
   std::map<const Engine*, std::string> calibration_key_;    ///< Keys of the engines and their members.

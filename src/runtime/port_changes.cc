@@ -38,7 +38,7 @@ void PortChanges::apply(const PortPlan& plan) {
     }
     layout.change([&] { exchange(plan, arrivals, departures, twins); });
   } catch (...) {
-    arrivals = {};  // no device is open twice
+    arrivals = {};  // closes new devices, because a device can be open only once
     for (const std::uint16_t place : closed) give_back(place);
     throw;
   }
@@ -94,7 +94,7 @@ PortChanges::Arrivals PortChanges::open_arrivals(const PortPlan& plan) const {
   return arrivals;
 }
 
-/// The first twin needs a path to the host.
+/// Returns a path to the host for the first twin.
 std::unique_ptr<HostPath> PortChanges::make_host(const control::RouterConfig& placed) const {
   auto host = std::make_unique<HostPath>(placed, HostPath::Ports{}, parts_.layout.pipeline);
   for (std::size_t i = 0; i < parts_.layout.ports.size(); ++i) host->add_port();
@@ -102,8 +102,8 @@ std::unique_ptr<HostPath> PortChanges::make_host(const control::RouterConfig& pl
   return host;
 }
 
-/// Closes the devices that are opened with another MTU. Returns their places: those without a device have nothing to
-/// close, and the PortReopener opens them when their interfaces are back.
+/// Closes the devices that need another MTU. Returns their places. Omits places without a device,
+/// because the PortReopener opens their devices when the interfaces return.
 std::vector<std::uint16_t> PortChanges::close_reopened(const PortPlan& plan) const {
   std::vector<std::uint16_t> places = plan.reopened;
   std::erase_if(places, [this](std::uint16_t place) { return !slot(place).has_device(); });
@@ -111,7 +111,7 @@ std::vector<std::uint16_t> PortChanges::close_reopened(const PortPlan& plan) con
   return places;
 }
 
-/// Opens a device again with the settings that it had before a change that failed.
+/// Reopens a device with its previous settings after a failed change.
 void PortChanges::give_back(std::uint16_t place) const noexcept {
   PortSlot& slot = this->slot(place);
   try {
@@ -130,7 +130,7 @@ io::Reopen PortChanges::reopen_of(const control::PortConfig& config) const {
   };
 }
 
-/// Returns all ports as functions see them once the plan is carried out.
+/// Returns all ports in the state after the plan, as functions see them.
 std::vector<PortInfo> PortChanges::infos_after(const PortPlan& plan, const Arrivals& arrivals) const {
   std::vector<PortInfo> infos = parts_.layout.infos();
   for (PortInfo& info : infos) {
@@ -152,7 +152,8 @@ std::vector<PortInfo> PortChanges::infos_after(const PortPlan& plan, const Arriv
   return infos;
 }
 
-/// Runs while no worker works and nobody looks. Only the functions can refuse, so they come first.
+/// Runs while no worker works and no thread reads the ports. The functions come first, because only functions can
+/// refuse.
 void PortChanges::exchange(const PortPlan& plan, Arrivals& arrivals, std::vector<Departure>& departures,
                            std::vector<HostPath::NewTwin>& twins) {
   PortLayout& layout = parts_.layout;
@@ -176,7 +177,7 @@ void PortChanges::exchange(const PortPlan& plan, Arrivals& arrivals, std::vector
   }
   for (Arrival& arrival : arrivals.each) put_in_place(plan, arrival);
   for (const std::uint16_t place : plan.resized) {
-    if (layout.host != nullptr) layout.host->renew(slot(place), nullptr);  // it has no interface
+    if (layout.host != nullptr) layout.host->renew(slot(place), nullptr);  // a built-in port has no interface
   }
   for (const std::uint16_t place : plan.reopened) {
     if (!slot(place).has_device()) slot(place).set_reopen(reopen_of(plan.placed.ports[place]));

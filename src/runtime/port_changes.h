@@ -33,12 +33,14 @@ class PortChanges {
   /// Returns the current ports, by place.
   std::vector<PlacedPort> ports() const;
 
-  /// Opens what is new, then changes everything between two packets, and closes what is removed. Throws InputError if a
-  /// device or a twin cannot be had, std::runtime_error, or what a function throws that cannot have these ports.
+  /// Opens new devices, then changes everything while the workers are stopped, and then closes removed devices.
   ///
-  /// If it throws, no port, twin or function has changed. A device that takes another MTU is closed before it is opened
-  /// with that, as most can be open only once; its port's packets are dropped meanwhile. After an error it is opened
-  /// again as it was. Where that fails too, its port keeps its place and settings, and the PortReopener goes on trying.
+  /// Throws InputError if a device or a twin cannot be opened, std::runtime_error, or the exception of a function that
+  /// cannot have these ports. If it throws, no port, twin or function has changed.
+  ///
+  /// A device that needs another MTU is closed before it is opened again, because most devices can be open only once.
+  /// Meanwhile, packets for its port are dropped. After an error, the device is reopened with its previous settings. If
+  /// that fails too, the port keeps its place and settings, and the PortReopener continues the attempts.
   void apply(const PortPlan& plan);
 
  private:
@@ -51,15 +53,16 @@ class PortChanges {
   struct Arrival {
     std::uint16_t place = 0;
     std::unique_ptr<io::Port> port;  ///< Null: the place has a device already.
-    std::unique_ptr<PortSlot> slot;  ///< For a new place.
+    std::unique_ptr<PortSlot> slot;  ///< Null: the place exists.
     std::unique_ptr<io::QuietInterface> quiet;
     HostPath::NewTwin twin;
   };
   struct Arrivals {
-    std::unique_ptr<HostPath> host;  ///< for the first twin; null: there is one, or there is no twin
+    /// Path to the host for the first twin; null: the router has one, or there is no twin.
+    std::unique_ptr<HostPath> host;
     std::vector<Arrival> each;
   };
-  /// What goes, to be destroyed when the workers work again.
+  /// Holds a removed device, which is destroyed after the workers have resumed.
   struct Departure {
     std::uint16_t place = 0;
     std::unique_ptr<io::Port> port;

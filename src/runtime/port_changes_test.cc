@@ -26,7 +26,8 @@ class PortChangesTest : public testing::Test {
     for (const auto& port : bed_.router().show("ports", {})) names.push_back(port.at("name"));
     return names;
   }
-  /// The change fails for `reason`, and then ports, devices and packets are as before. "b" is opened so many times.
+  /// Expects the change to fail for `reason`, and ports, devices and packets to be as before. Expects `reopened`
+  /// openings of "b".
   void expect_unchanged(const std::string& ports, const std::string& reason, unsigned reopened = 0) {
     const auto before = names();
     const unsigned opened = bed_.device("b").opened;
@@ -75,19 +76,19 @@ TEST_F(PortChangesTest, ADeviceThatDoesNotOpenChangesNothing) {
   end();
 }
 
-/// Another program has the interface, or this user may not make one.
+/// Another program has the interface, or this user may not create one.
 TEST_F(PortChangesTest, ATwinThatCannotBeMadeChangesNothing) {
   std::optional<io::Tap> taken;
   try {
     taken.emplace("pnm-taken", MacAddress{0x020000000001U}, 1500);
-  } catch (const std::runtime_error&) {  // then the router may not either
+  } catch (const std::runtime_error&) {  // the router cannot create a twin either
   }
   expect_unchanged(ChangingRouter::line("a") + ChangingRouter::line("c", "twin: pnm-taken"), "its twin: ");
   expect_unchanged(ChangingRouter::line("a") + ChangingRouter::line("b", "twin: pnm-taken"), "its twin: ");
   end();
 }
 
-/// "a" stays closed until it is clear that "b" cannot have its MTU; then both are as they were.
+/// "a" stays closed until "b" has refused its MTU. Then both devices are reopened with their previous settings.
 TEST_F(PortChangesTest, ADeviceThatRefusesItsMtuChangesNothing) {
   bed_.device("b").refused_mtu = 1300;
   expect_unchanged(ChangingRouter::line("c") + ChangingRouter::line("a") + ChangingRouter::line("b", "mtu: 1300"),
@@ -100,7 +101,7 @@ TEST_F(PortChangesTest, ADeviceThatRefusesItsMtuChangesNothing) {
   end();
 }
 
-/// The second function refuses: the first one must have the ports that it had.
+/// The second function refuses the ports, so the first function must get its previous ports again.
 TEST_F(PortChangesTest, AFunctionThatCannotHaveThePortsChangesNothing) {
   const std::string refused = "mtu: " + std::to_string(test::kRefusedMtu);
   expect_unchanged(ChangingRouter::ports_a_b() + ChangingRouter::line("c", refused), "no port may");
@@ -108,7 +109,8 @@ TEST_F(PortChangesTest, AFunctionThatCannotHaveThePortsChangesNothing) {
   end();
 }
 
-/// Neither the new MTU nor the old one can be had at first: the PortReopener opens the device as it was.
+/// At first, neither the new nor the old MTU is possible. The PortReopener later opens the device with its previous
+/// settings.
 TEST_F(PortChangesTest, ADeviceThatCannotBeGivenBackComesBackLater) {
   bed_.device("b").opens = false;
   EXPECT_THROW(bed_.change(ChangingRouter::line("a") + ChangingRouter::line("b", "mtu: 1300")), std::runtime_error);
@@ -120,7 +122,7 @@ TEST_F(PortChangesTest, ADeviceThatCannotBeGivenBackComesBackLater) {
   end();
 }
 
-/// A port whose device is gone takes its MTU when the device is back.
+/// A port without a device gets its new MTU when the device returns.
 TEST_F(PortChangesTest, AnAbsentDeviceTakesItsMtuLater) {
   bed_.device("b").opens = false;
   bed_.device("b").lost = true;

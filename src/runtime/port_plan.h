@@ -21,13 +21,13 @@ struct PlacedPort {
 struct PortPlan {
   /// The configuration with its ports at their places. Unoccupied places have removed ports.
   control::RouterConfig placed;
-  std::vector<std::uint16_t> added;      ///< places, also those of ports that come again
-  std::vector<std::uint16_t> removed;    ///< likewise
-  std::vector<std::uint16_t> reopened;   ///< places of ports whose device takes another MTU
-  std::vector<std::uint16_t> resized;    ///< places of built-in ports with another MTU, which no device need know
-  std::vector<std::uint16_t> new_twins;  ///< of ports that stay: their twin has another name, comes or goes
-  std::vector<std::string> changes;      ///< in words, with port and key
-  std::vector<std::string> restarts;     ///< what only a restart can change: "ports.wan.queues"
+  std::vector<std::uint16_t> added;      ///< places of new and returning ports
+  std::vector<std::uint16_t> removed;    ///< places of removed ports
+  std::vector<std::uint16_t> reopened;   ///< places of ports whose device gets another MTU
+  std::vector<std::uint16_t> resized;    ///< places of built-in ports with another MTU, which does not concern a device
+  std::vector<std::uint16_t> new_twins;  ///< places of remaining ports whose twin is renamed, added or removed
+  std::vector<std::string> changes;      ///< descriptions of the changes, with port and key
+  std::vector<std::string> restarts;     ///< keys that only a restart can change: "ports.wan.queues"
 
   bool is_empty() const { return changes.empty() && restarts.empty(); }
 };

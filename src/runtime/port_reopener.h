@@ -47,10 +47,10 @@ struct PortLayout {
   // With `changing` held:
   /// Takes the devices out of `places`, each of which has one, and closes them.
   void close(std::span<const std::uint16_t> places) const;
-  /// Puts a device that is open and started into a place whose device is gone. Throws what a function throws that
-  /// cannot have it, with nothing changed.
+  /// Puts an open and started device into a place without a device. Throws the exception of a function that cannot have
+  /// the port; then nothing has changed.
   void put_back(PortSlot& slot, std::unique_ptr<io::Port> port, std::unique_ptr<io::QuietInterface> quiet) const;
-  /// Keeps a port's memory until free_unused_memory(). Within a change.
+  /// Keeps a port's memory until free_unused_memory(). Call within change().
   void keep_memory(std::shared_ptr<void> of_port) const;
 };
 

@@ -35,7 +35,7 @@ TEST(PortReopener, OpensADeviceAgainThatWasLost) {
   bed.join_and_check();
 }
 
-/// It tries again and again, and says so once.
+/// The PortReopener tries repeatedly and warns once.
 TEST(PortReopener, WarnsOnceOfADeviceThatCannotBeOpened) {
   ChangingRouter bed(ChangingRouter::ports_a_b(), 1);
   bed.start();
@@ -54,7 +54,7 @@ TEST(PortReopener, WarnsOnceOfADeviceThatCannotBeOpened) {
   bed.join_and_check();
 }
 
-/// Another failure of a port that came again is news.
+/// A new failure after the port's return causes a new warning.
 TEST(PortReopener, WarnsAgainOfAPortThatWasRemovedMeanwhile) {
   ChangingRouter bed(ChangingRouter::ports_a_b(), 1);
   bed.start();
@@ -74,7 +74,7 @@ TEST(PortReopener, WarnsAgainOfAPortThatWasRemovedMeanwhile) {
   bed.join_and_check();
 }
 
-/// The memory of a device that came back is freed once its port is removed.
+/// The memory of a reopened device is freed after its port is removed.
 TEST(PortReopener, LetsGoOfMemoryOfADeviceThatCameBack) {
   ChangingRouter bed(ChangingRouter::ports_a_b(), 1);
   std::shared_ptr<void>& memory = bed.device("c").memory;

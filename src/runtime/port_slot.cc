@@ -140,7 +140,8 @@ void PortSlot::settle(io::Port& port) {
   const auto workers = static_cast<std::uint16_t>(tx_.size());
   for (std::uint16_t worker = 0; worker < workers; ++worker) {
     const SlotTxQueue& queue = *tx_[worker];
-    if (queue.leaving_open_) port.tx_queue(worker).close();  // what it holds back leaves, or is counted
+    // close() sends or counts the packets that the queue still holds.
+    if (queue.leaving_open_) port.tx_queue(worker).close();
   }
   for (std::uint16_t worker = 0; worker < workers; ++worker) {
     SlotTxQueue& queue = *tx_[worker];

@@ -62,10 +62,10 @@ class SlotTxQueue final : public io::TxQueue {
  private:
   friend class PortSlot;
   io::TxQueue* queue_ = nullptr;
-  bool ended_ = false;                         ///< its worker has closed it
-  io::TxQueue* leaving_ = nullptr;             ///< of a device that was taken out and is not settled
-  bool leaving_open_ = false;                  ///< its worker had not closed it then
-  io::Loss unsent_before_, unwritten_before_;  ///< of earlier devices
+  bool ended_ = false;              ///< the worker has closed the queue
+  io::TxQueue* leaving_ = nullptr;  ///< queue of a device that is detached and not settled; otherwise null
+  bool leaving_open_ = false;       ///< true if the worker had not closed leaving_ when the device was detached
+  io::Loss unsent_before_, unwritten_before_;  ///< losses of earlier devices
 };
 
 /// Fills a place with an open port. The router must stop the workers (runtime/quiesce.h) and exclude other users while
@@ -95,16 +95,17 @@ class PortSlot final : public io::Port {
   /// Returns how often the device was reopened.
   std::uint64_t reopened() const { return reopened_; }
 
-  /// Takes the device out. Returns it for settle(), which may take long. Until then its losses count as before.
+  /// Takes the device out and returns it for settle(), which may take long. Until settle(), the losses of the device
+  /// count as before.
   std::unique_ptr<io::Port> detach();
-  /// Closes the queues of the device that was taken out and keeps what it lost. Workers may work.
+  /// Closes the queues of a detached device and keeps its losses. Workers may run meanwhile.
   void settle(io::Port& port);
   bool may_reopen() const { return reopen_ != nullptr; }
   /// Opens the device again while the place has none. Workers may run meanwhile. Throws std::runtime_error.
   std::unique_ptr<io::Port> open_device() const { return reopen_(); }
-  /// What info() will be with this configuration and device.
+  /// Returns the info() of a place with this configuration and device.
   static PortInfo info_of(const control::PortConfig& config, const io::Port& port);
-  /// Puts in a device that is open and started, of the same configuration: the one before was gone.
+  /// Sets an open and started device of the same configuration. The place must have no device.
   void attach(std::unique_ptr<io::Port> port);
 
   bool is_removed() const { return info_.removed; }
@@ -123,7 +124,7 @@ class PortSlot final : public io::Port {
   control::PortConfig config_;
   PortInfo info_;
   std::unique_ptr<io::Port> port_;  ///< null: the device is gone
-  io::Port* leaving_ = nullptr;     ///< a device that was taken out and is not settled
+  io::Port* leaving_ = nullptr;     ///< device that is detached and not settled; otherwise null
   std::vector<std::unique_ptr<SlotRxQueue>> rx_;
   std::vector<std::unique_ptr<SlotTxQueue>> tx_;
   io::Loss ring_loss_before_;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint16_t kWorkers = 2;
 
-/// A port that workers use while its device goes and comes and others look at it.
+/// Provides a port that workers use and another thread reads while its device leaves and returns.
 class PortSlotTest : public testing::Test {
  protected:
   PortSlotTest() {
@@ -94,7 +94,7 @@ class PortSlotTest : public testing::Test {
     quiesce_.leave();
   }
 
-  /// What is lost never becomes less, also while a device leaves.
+  /// Checks that the losses never decrease, even while a device leaves.
   void look() {
     std::uint64_t before = 0;
     while (!stop_) {
@@ -146,7 +146,7 @@ TEST_F(PortSlotTest, MayBeRemovedAndComeAgain) {
   check();
 }
 
-/// A device that is taken out in one change with its successor's arrival is settled after that.
+/// A change may replace a device at once. The old device is settled after that change.
 TEST_F(PortSlotTest, SettlesADeviceThatHasASuccessor) {
   test::DeviceScript successor;
   wait_for_packets();
@@ -163,7 +163,7 @@ TEST_F(PortSlotTest, SettlesADeviceThatHasASuccessor) {
   EXPECT_EQ(successor.breaches, 0U);
 }
 
-/// What workers did while there was no device holds for the next one.
+/// The next device is drained and closed if the workers drained and closed their queues without a device.
 TEST_F(PortSlotTest, ANewDeviceOfEndedWorkersIsDrainedAndClosed) {
   wait_for_packets();
   take_out();
@@ -175,8 +175,7 @@ TEST_F(PortSlotTest, ANewDeviceOfEndedWorkersIsDrainedAndClosed) {
   check();
 }
 
-/// The workers close their queues after the device was taken out and before it is settled: settle() closes the
-/// device's.
+/// The workers close their queues between detach() and settle(), so settle() must close the queues of the device.
 TEST_F(PortSlotTest, SettlesADeviceThatWorkersNoLongerReach) {
   wait_for_packets();
   std::unique_ptr<io::Port> port;

@@ -14,7 +14,8 @@
 namespace penumbra::runtime {
 namespace {
 
-/// What workers read and changes write, without a lock: ThreadSanitizer sees a change that overlaps with work.
+/// Holds data that workers read and changes write, without a lock. ThreadSanitizer detects a change that overlaps with
+/// work.
 struct Shared {
   Quiesce quiesce;
   unsigned value = 0;
@@ -39,7 +40,7 @@ void work_in_a_loop(Shared& shared) {
   shared.quiesce.leave();
 }
 
-/// Sleeps until it is woken: a change must wake it.
+/// Works and sleeps until the doorbell rings, so a change must ring the doorbell.
 void work_asleep(Shared& shared, const FileDescriptor& epoll, Doorbell& doorbell) {
   shared.quiesce.enter();
   while (!shared.stop) {
@@ -53,7 +54,7 @@ void work_asleep(Shared& shared, const FileDescriptor& epoll, Doorbell& doorbell
   shared.quiesce.leave();
 }
 
-/// Ends without a stop() and begins again, as workers do when a run ends while a change waits for them.
+/// Leaves without stop() and enters again, like a worker whose run ends while a change waits.
 void work_and_end(Shared& shared) {
   while (!shared.stop) {
     shared.quiesce.enter();
@@ -102,7 +103,7 @@ TEST(Quiesce, WorkersGoOnAfterAChangeThatThrows) {
   shared.stop = true;
 }
 
-/// A worker that ends instead of stopping does not keep the change waiting, nor does one that has not begun.
+/// A change does not wait for a worker that leaves instead of stopping, nor for a worker that has not entered.
 TEST(Quiesce, AChangeWaitsForThoseOnlyThatWork) {
   Quiesce quiesce;
   quiesce.enter();
@@ -119,7 +120,7 @@ TEST(Quiesce, AChangeWaitsForThoseOnlyThatWork) {
   EXPECT_EQ(changes, 2U);
 }
 
-/// A worker that begins waits until the change is made.
+/// A worker that enters waits until the change is made.
 TEST(Quiesce, NobodyBeginsDuringAChange) {
   Quiesce quiesce;
   std::atomic<bool> began{false};

@@ -23,7 +23,8 @@
 namespace penumbra::runtime {
 namespace {
 
-constexpr const char* kRunning = "running configuration";  ///< file of places in the text that `show config` prints
+/// File name of places in the text that `show config` prints.
+constexpr const char* kRunning = "running configuration";
 
 std::vector<std::pair<std::string, std::string>> stages_of(const control::RouterConfig& config) {
   std::vector<std::pair<std::string, std::string>> stages;
@@ -32,8 +33,8 @@ std::vector<std::pair<std::string, std::string>> stages_of(const control::Router
   return stages;
 }
 
-/// What `check` says of this machine and the ports that are opened. Places in the text that `show config` prints are
-/// left out: they name the port anyway.
+/// Returns the warnings of `check` about this machine for the ports that the plan opens. Omits places in the text that
+/// `show config` prints, because the warnings name the port anyway.
 std::vector<std::string> warnings_of(const PortPlan& plan) {
   std::vector<control::PortConfig> ports;
   for (const auto* places : {&plan.added, &plan.reopened}) {
@@ -47,7 +48,7 @@ std::vector<std::string> warnings_of(const PortPlan& plan) {
   return io::port_warnings(ports);
 }
 
-/// Takes `--confirm SECONDS` from the end of the arguments.
+/// Removes `--confirm SECONDS` from the end of the arguments and returns the time.
 std::optional<std::chrono::nanoseconds> take_confirm(std::span<const std::string>& arguments) {
   if (arguments.size() < 2 || arguments[arguments.size() - 2] != "--confirm") return std::nullopt;
   const auto time = read_confirm_time(arguments.back());
@@ -160,7 +161,7 @@ nlohmann::ordered_json Reloader::take_over_locked(const control::RouterConfig& n
       changes.insert(changes.end(), of_functions.begin(), of_functions.end());
     }
   } catch (const InputError& error) {
-    // Not a wrong file, as the spare is made of it: only not for this router.
+    // The file itself is valid, because the spare pipeline was created from it. This router cannot apply it.
     const bool is_file = error.location().file != kRunning;
     throw std::runtime_error(is_file ? error.what() : at_key(error, *next.root, stage_names()).what());
   }
@@ -170,7 +171,7 @@ nlohmann::ordered_json Reloader::take_over_locked(const control::RouterConfig& n
   if (!warnings.empty()) answer["warnings"] = warnings;
   if (!apply) return answer;
   for (const auto& warning : warnings) log_warning(warning);
-  // The spare pipeline has what ran before now.
+  // The spare pipeline now has the previous configuration.
   const auto undo = [this, spare, placed = plan.placed, before = config_, saved = saved_] {
     const std::lock_guard functions(functions_);
     std::string failure;
@@ -199,8 +200,8 @@ void Reloader::give_back_ports(const control::RouterConfig& before) {
   }
 }
 
-/// Throws if a line of Pipeline::reload() concerns a function with unsaved tables. Its tables would come from the new
-/// configuration and count as saved.
+/// Throws if a line of Pipeline::reload() concerns a function with unsaved tables. The tables of such a function would
+/// come from the new configuration and count as saved.
 void Reloader::require_saved(const std::vector<std::string>& changes) const {
   const auto stage_of = [](const std::string& line) { return line.substr(0, line.find(':')); };
   for (const auto& unsaved : unsaved_changes(pipeline_)) {
@@ -217,7 +218,7 @@ std::vector<std::string> Reloader::stage_names() const {
   return names;
 }
 
-/// Returns the changes by commands of the configuration itself that no file has.
+/// Returns the changes that commands made to the configuration itself and that no file has.
 std::vector<std::string> Reloader::edits() const {
   return config_differences(*saved_, *config_.root, stage_names());
 }
@@ -236,8 +237,8 @@ control::RouterConfig Reloader::parse(const std::string& text) const {
   return config;
 }
 
-/// Takes over a configuration that a command has changed. Tables that commands have changed stay as they are. Errors
-/// name a key, as nobody knows the lines of this text.
+/// Applies a configuration that a command has changed. Tables that commands have changed stay as they are. Errors name
+/// a key, because no user knows the lines of this text.
 nlohmann::ordered_json Reloader::take_edit(const ConfigEdit& edit, std::optional<std::chrono::nanoseconds> confirm) {
   std::string text = edit.text;
   try {
@@ -355,7 +356,7 @@ nlohmann::ordered_json Reloader::save(std::span<const std::string> arguments) {
     for (const auto& stage : pipeline_.stages()) stage.function->tables_are_saved();
     if (std::ranges::find(written, file_.string()) != written.end()) {
       const auto stamps = config_.stamps;
-      adopt(control::load_config(file_));  // An equivalent text.
+      adopt(control::load_config(file_));  // The text is equivalent.
       saved_ = config_.root;
       for (const auto& [path, stamp] : stamps) config_.stamps.insert_or_assign(path, stamp);
     }

@@ -156,7 +156,7 @@ Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_
   const auto worker_count = static_cast<std::uint16_t>(cores.size());
   std::ranges::move(io::port_warnings(config.ports), std::back_inserter(warnings));
   io::start_eal(config.ports, worker_count);
-  ports.reserve(kMostPorts);  // Prevents reallocation, so that readers' references stay valid.
+  ports.reserve(kMostPorts);  // The reservation prevents reallocation, so that readers' references stay valid.
   has_ports = !config.ports.empty();
   std::vector<PortInfo> infos;
   for (auto& port : open_ports(config.ports, worker_count)) {
@@ -356,7 +356,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   StartedHost host(parts.host);
   StartedReopener reopener(*parts.reopener);
   const EndChangesAtExit end_changes{parts.reloader};
-  serve();  // whoever has an answer may send packets: a port that starts forgets what it has heard
+  serve();  // a client with an answer may send packets, and a port that starts discards earlier packets
   std::vector<std::jthread> threads;
   const StopAtExit stop_at_exit{parts.stop};
   for (const auto& worker : parts.workers) {
@@ -395,7 +395,7 @@ void Router::run(const RunLimits& limits, const std::function<void(const Statist
   host.stop();
   parts.captures.finish();
   parts.ended.store(roll.ended().time_since_epoch().count());
-  // Read now, because stopping may reset a device's counters.
+  // The losses are read now, because stopping may reset a device's counters.
   {
     const std::shared_lock lock(parts.layout_mutex);
     for (const auto& port : parts.ports) parts.device_losses.push_back(port->device_losses());

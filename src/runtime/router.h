@@ -115,11 +115,13 @@ class Router {
   /// std::invalid_argument for an unknown topic.
   nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> arguments) const;
 
-  /// Does `reload apply|plan [FILE]`: reads the configuration again, the one that it runs or another, checks all of it
-  /// and takes over what can be had without a restart, or says what that would be. Answers {"file": ..., "changes":
-  /// [...], "restart": [keys that take one]}. Any thread, once run() has started the ports. Throws with everything as
-  /// it was: InputError for a wrong file, std::exception for one that is right and not for this router, as when
-  /// applying what takes a restart.
+  /// Executes `reload apply|plan [FILE]`. Reads the running configuration's file again, or another file, and checks all
+  /// of it. `apply` applies the changes, unless one needs a restart. `plan` only reports the changes. Returns {"file":
+  /// ..., "changes": [...], "restart": [keys that need a restart]}.
+  ///
+  /// Any thread may call it after run() has started the ports. On an exception nothing has changed. Throws InputError
+  /// for an invalid file. Throws std::exception for a valid file that this router cannot apply, for example if a change
+  /// needs a restart.
   nlohmann::ordered_json reload(std::string_view action, std::span<const std::string> arguments);
   /// Like reload(), but for a configuration in memory. With `apply` false, only reports the changes.
   nlohmann::ordered_json reconfigure(const control::RouterConfig& next, bool apply);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Changes of ports while a run ends, and the taking back of changes that nobody confirmed.
+// Tests changes of ports while a run ends, and the undoing of unconfirmed changes.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 using test::ChangingRouter;
 using test::wait_until;
 
-/// Threads that change ports, with what is refused ignored, from now on until the run has ended.
+/// Runs threads that change ports until the run has ended. Ignores refused changes.
 class Changers {
  public:
   explicit Changers(ChangingRouter& bed) : bed_(bed) {}
@@ -47,7 +47,8 @@ class Changers {
   std::vector<std::jthread> threads_;
 };
 
-/// A worker closes its queue of a device as the run ends. Whoever removes the port must wait for that.
+/// A worker closes its queue of a device when the run ends. A thread that removes the port must wait until the queue is
+/// closed.
 TEST(RunEnd, ADeviceIsNotDestroyedWhileAWorkerClosesIt) {
   ChangingRouter bed(ChangingRouter::ports_a_b(), 2);
   std::atomic<bool> closing{false}, goes_on{false};
@@ -61,17 +62,18 @@ TEST(RunEnd, ADeviceIsNotDestroyedWhileAWorkerClosesIt) {
   std::thread changer([&] {
     try {
       bed.change(ChangingRouter::line("b"));
-    } catch (const std::runtime_error&) {  // it came too late
+    } catch (const std::runtime_error&) {  // the change came too late
     }
   });
-  std::this_thread::sleep_for(milliseconds(50));  // without the wait the device would be gone by now
+  std::this_thread::sleep_for(milliseconds(50));  // without a wait, the device would be destroyed by now
   EXPECT_EQ(bed.device("a").alive, 1U);
   goes_on = true;
   changer.join();
   bed.join_and_check();
 }
 
-/// The workers receive what the devices hold back; a port that is added then has nothing to add to the run.
+/// While the run ends, the workers receive packets that the devices still hold. A port that is added then has no such
+/// packets.
 TEST(RunEnd, APortThatIsAddedWhileTheRunEndsDoesNotKeepIt) {
   ChangingRouter bed(ChangingRouter::ports_a_b(), 1);
   bed.device("a").holds_drained = true;
@@ -84,7 +86,7 @@ TEST(RunEnd, APortThatIsAddedWhileTheRunEndsDoesNotKeepIt) {
   EXPECT_TRUE(bed.device("c").drained);
 }
 
-/// A port that is added before all sources are exhausted is received from to its end.
+/// All packets of a port are received if the port is added before all sources are exhausted.
 TEST(RunEnd, APortThatIsAddedBeforeTheEndIsReceivedFrom) {
   for (unsigned run = 0; run < 10; ++run) {
     ChangingRouter bed(ChangingRouter::ports_a_b(), 2);
@@ -94,7 +96,7 @@ TEST(RunEnd, APortThatIsAddedBeforeTheEndIsReceivedFrom) {
     bed.change(ChangingRouter::ports_a_b() + ChangingRouter::line("c"));
     bed.device("b").packets = 0;
     bed.join_and_check();
-    EXPECT_EQ(bed.device("c").given, 2000U);  // of two queues
+    EXPECT_EQ(bed.device("c").given, 2000U);  // 1000 packets from each of two queues
   }
 }
 
@@ -114,7 +116,7 @@ TEST(RunEnd, PortsChangeUntilTheRunHasEnded) {
   }
 }
 
-/// Changes that wait to be confirmed are taken back, confirmed and made by several threads, until the run ends.
+/// Several threads make, confirm and undo changes until the run ends.
 TEST(RunEnd, UnconfirmedChangesAreTakenBackUntilTheRunHasEnded) {
   for (unsigned run = 0; run < 3; ++run) {
     ChangingRouter bed(ChangingRouter::ports_a_b(), 2);
@@ -141,7 +143,7 @@ TEST(RunEnd, UnconfirmedChangesAreTakenBackUntilTheRunHasEnded) {
   }
 }
 
-/// What waits at the end of a run stays.
+/// Unconfirmed changes stay at the end of a run.
 TEST(RunEnd, AnUnconfirmedChangeStaysWhenTheRunEnds) {
   ChangingRouter bed(ChangingRouter::ports_a_b(), 1);
   bed.start();
@@ -152,7 +154,7 @@ TEST(RunEnd, AnUnconfirmedChangeStaysWhenTheRunEnds) {
   EXPECT_EQ(bed.device("c").opened, 1U);
 }
 
-/// A change is taken back whole although the device that it closed was lost meanwhile.
+/// A change is undone completely although its device was lost meanwhile.
 TEST(RunEnd, AnUnconfirmedChangeIsTakenBackWhileItsDeviceIsLost) {
   ChangingRouter bed(ChangingRouter::ports_a_b(), 2);
   bed.start();

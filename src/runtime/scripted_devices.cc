@@ -54,7 +54,7 @@ class ScriptedRx final : public io::RxQueue {
   bool drained_ = false;
 };
 
-/// Holds packets back until it has a burst of them. When it is closed it cannot send the last one.
+/// Holds packets until it has a burst of them. close() cannot send the last packet.
 class ScriptedTx final : public io::TxQueue {
  public:
   explicit ScriptedTx(DeviceScript& script) : script_(script) {}

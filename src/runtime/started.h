@@ -15,7 +15,7 @@
 
 namespace penumbra::runtime {
 
-/// Starts the ports, all of them or none. Stops those too that were added later, which somebody else started.
+/// Starts all ports, or none of them. Also stops the ports that other objects added and started later.
 class StartedPorts {
  public:
   using List = std::vector<std::unique_ptr<io::Port>>;
@@ -84,13 +84,13 @@ class StartedReopener {
   PortReopener& reopener_;
 };
 
-/// Ends changes at the latest before what they change stops.
+/// Ends changes before the objects that they change stop.
 struct EndChangesAtExit {
   Reloader& reloader;
   ~EndChangesAtExit() { reloader.stop(); }
 };
 
-/// Lets the workers end before their threads are joined, in whatever way a run ends.
+/// Stops the workers before their threads are joined, however a run ends.
 struct StopAtExit {
   std::atomic<bool>& stop;
   ~StopAtExit() { stop.store(true, std::memory_order_relaxed); }

@@ -20,7 +20,7 @@ std::atomic<std::uint64_t> ahead{0}, prepared{0}, unprepared{0};
 std::mutex lost_links_mutex;
 std::vector<std::uint16_t> lost_links;
 
-/// Treats each packet as its frame says for this stage.
+/// Treats each packet as the order in its frame for this stage requires.
 class Judge final : public Function {
  public:
   Judge(std::size_t stage, std::uint64_t revision, std::size_t ports)
@@ -158,7 +158,7 @@ class Judge final : public Function {
 
   std::size_t stage_;
   std::uint64_t revision_;
-  std::atomic<std::uint64_t> prepared_{0};  ///< A bit for each worker.
+  std::atomic<std::uint64_t> prepared_{0};  ///< one bit for each worker
   std::size_t ports_ = 0;
   std::vector<std::uint16_t> all_, even_, odd_, nowhere_;
   Table table_;

@@ -51,7 +51,7 @@ inline constexpr std::size_t kMostStages = 4;
 /// A reload changes test_judge's `revision`. The first value needs a restart, the second fails to be applied.
 inline constexpr std::uint64_t kTakesRestart = 666, kDoesNotFit = 777, kMostRevision = 1000;
 
-/// An MTU with which the second test_judge of a pipeline has no port.
+/// The second test_judge of a pipeline refuses ports with this MTU.
 inline constexpr std::uint16_t kRefusedMtu = 1234;
 
 /// A test packet's frame.
@@ -86,8 +86,8 @@ struct TestPortSetup {
   std::uint64_t seed = 1;
   std::uint64_t missed = 0;  ///< Losses that the device reports.
   io::Loss ring_loss{};      ///< Losses that the port reports.
-  io::Loss unsent{};         ///< Losses that each transmit queue reports.
-  io::Loss unwritten{};      ///< Losses that each transmit queue reports.
+  io::Loss unsent{};         ///< Packets that unsent() of each transmit queue reports.
+  io::Loss unwritten{};      ///< Packets that unwritten() of each transmit queue reports.
   // NOLINTNEXTLINE(readability-redundant-member-init): needed by initializers that omit it
   std::function<void()> at_start = {};
 };
@@ -176,9 +176,9 @@ std::vector<std::uint16_t> links_lost();
 GracePeriods& grace_periods();
 /// Returns the number of chunks for which a test_judge was asked to fetch ahead.
 std::uint64_t chunks_fetched_ahead();
-/// How often workers have prepared any test_judge.
+/// Returns how often workers have prepared any test_judge.
 std::uint64_t preparations();
-/// The chunks that any test_judge got of a worker that had not prepared.
+/// Returns the number of chunks that a test_judge got from workers that had not prepared it.
 std::uint64_t chunks_of_unprepared_workers();
 
 /// Returns a count by stage and reason. Fails the test if there is no such reason.

@@ -49,7 +49,7 @@ std::size_t Unconfirmed::roll_back() {
   for (; !undo_.empty(); undo_.pop_back()) {
     try {
       undo_.back()();
-    } catch (const std::exception& error) {  // A change may fail at a limit; the others are undone nevertheless.
+    } catch (const std::exception& error) {  // A change may fail at a limit; the other changes are undone nevertheless.
       failures_.emplace_back(error.what());
       log_(fmt::format("a change cannot be taken back: {}", error.what()));
     }
@@ -63,7 +63,8 @@ void Unconfirmed::wait(const std::stop_token& stop) {
     if (undo_.empty()) {
       changed_.wait(lock, stop, [this] { return !undo_.empty(); });
     } else if (Clock::now() < deadline_) {
-      const Clock::time_point deadline = deadline_;  // add() may change the member while this waits
+      // A copy is necessary, because add() may change the member while this thread waits.
+      const Clock::time_point deadline = deadline_;
       changed_.wait_until(lock, stop, deadline, [&] { return undo_.empty() || deadline_ != deadline; });
     } else {
       const std::size_t count = roll_back();

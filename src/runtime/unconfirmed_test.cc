@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-/// Changes that several threads make, confirm and take back while deadlines pass.
+/// Lets several threads make, confirm and undo changes while deadlines pass.
 class UnconfirmedThreads : public testing::Test {
  protected:
   void add(std::optional<std::chrono::nanoseconds> time) {
@@ -39,7 +39,7 @@ class UnconfirmedThreads : public testing::Test {
   }
 
   std::mutex mutex_;
-  unsigned waiting_ = 0;  ///< changes that are neither confirmed nor taken back
+  unsigned waiting_ = 0;  ///< changes that are neither confirmed nor undone
   bool stopped_ = false;
   std::atomic<unsigned> logged_{0};
   Unconfirmed unconfirmed_{mutex_, [this](const std::string&) { ++logged_; }};
@@ -74,7 +74,7 @@ TEST_F(UnconfirmedThreads, EachChangeIsConfirmedOrTakenBackOnce) {
   EXPECT_GT(logged_, 0U);
 }
 
-/// The deadline moves while its thread waits for it.
+/// The deadline moves while the thread waits for it.
 TEST_F(UnconfirmedThreads, ALaterChangeMovesTheDeadline) {
   for (unsigned i = 0; i < 200; ++i) {
     add(std::chrono::hours(1 + i));

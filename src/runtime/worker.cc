@@ -27,7 +27,7 @@ namespace {
 /// tables wait for that.
 constexpr unsigned kRoundsWithoutQuiescence = 1000;
 
-/// About the cost of a full chunk with lookups and sending: 4 us.
+/// This is about the cost of a full chunk with lookups and sending: 4 us.
 constexpr std::uint64_t kSharesPerSecond = 250'000;
 
 std::vector<io::RxQueue*> queues_of(const std::vector<ReceiveQueue>& receive) {
@@ -69,7 +69,7 @@ void Worker::run(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& st
   } catch (...) {
     failure = std::current_exception();
   }
-  if (reader) reader->offline();  // whoever changes ports may wait for a grace period
+  if (reader) reader->offline();  // a thread that changes ports may wait for a grace period
   const bool may_work = roll.arrive(failure);
   quiesce_.enter();
   if (may_work) {
@@ -78,7 +78,7 @@ void Worker::run(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& st
     work(roll, quota, stop, *reader);
   }
   reader.reset();
-  // A change of ports waits for this: afterwards it may destroy the devices.
+  // A change of ports waits until the queues are closed, because it may destroy the devices afterwards.
   egress_.close();
   quiesce_.leave();
   roll.leave();
@@ -118,7 +118,7 @@ void Worker::work(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& s
       rounds = 0;
       reader.quiescent();
       if (quiesce_.is_requested()) {
-        roll.all_done(false, is_done);  // a change may give it something to receive
+        roll.all_done(false, is_done);  // a change may give the worker queues with packets
         stand_still(reader);
       }
       const bool done = open_.empty() && (draining_ || has_ports_.load(std::memory_order_relaxed));

@@ -41,7 +41,7 @@ struct WorkerSetup {
   Tracer& tracer;
   Captures& captures;
   Quiesce& quiesce;
-  const std::atomic<bool>& has_ports;  ///< Without ports a run does not end by itself.
+  const std::atomic<bool>& has_ports;  ///< Without ports, a run does not end by itself.
 };
 
 /// Receives packets, moves chunks through the pipeline, and sends. run() is the body of its thread.
@@ -97,12 +97,12 @@ class Worker {
   Egress egress_;
   ChunkScheduler scheduler_;
   Idle idle_;
-  DeficitRoundRobin rx_schedule_;       ///< of the receive queues
-  std::vector<std::uint64_t> refused_;  ///< by receive queue: what the host had refused of it when it was charged
-  std::vector<std::size_t> open_;       ///< the receive queues that are not exhausted
-  std::size_t turn_ = 0;                ///< whose turn among them it is
-  bool draining_ = false;               ///< it receives only what its queues hold back
-  Counter began_, ended_;               ///< time stamp counter; 0: not yet
+  DeficitRoundRobin rx_schedule_;       ///< schedule of the receive queues
+  std::vector<std::uint64_t> refused_;  ///< by receive queue: packets that the host had refused at the last charge()
+  std::vector<std::size_t> open_;       ///< receive queues that are not exhausted
+  std::size_t turn_ = 0;                ///< index into open_ of the next queue
+  bool draining_ = false;               ///< true: the worker only receives packets that its queues still hold
+  Counter began_, ended_;               ///< time stamp counter; 0: not reached
 };
 
 }  // namespace penumbra::runtime

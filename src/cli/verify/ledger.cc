@@ -151,8 +151,8 @@ void Ledger::check(std::uint16_t port, std::uint32_t number, Frame frame, const 
   ++findings_.agreed;
 }
 
-/// Returns true if a packet that was not sent should have been. If no packet of its flow was sent, the flow may have
-/// taken a way that carries none.
+/// Returns true if an unsent packet should have been sent. If no packet of its flow was sent, the flow may have taken a
+/// way that carries no packets.
 bool Ledger::must_be_sent(const Entry& entry) const {
   const Flow& flow = flows_[subflows_[entry.subflow].flow];
   const auto& ways = ways_[flow.ways];

@@ -69,28 +69,28 @@ class Ledger {
     std::size_t operator()(const FlowKey& key) const;
   };
   struct Flow {
-    FlowKey key;                      ///< of_way()
+    FlowKey key;                      ///< result of FlowKey::of_way()
     std::uint32_t ways = 0;           ///< index into ways_
-    std::uint32_t first_subflow = 0;  ///< of the port where it came in first, the only one of most flows
-    std::uint32_t chosen = kNone;     ///< the way that its first packet took
-    unsigned fewest_bytes = ~0U;      ///< of the shortest IP packet of it
+    std::uint32_t first_subflow = 0;  ///< subflow of the first packet; most flows have no other subflow
+    std::uint32_t chosen = kNone;     ///< way of the flow's first sent packet
+    unsigned fewest_bytes = ~0U;      ///< bytes of the flow's shortest IP packet
   };
-  /// What of a flow came in at one port and carries the same.
+  /// Represents the packets of a flow that arrived at one port and have the same protocol and ports.
   struct Subflow {
     std::uint32_t flow = 0;
     std::uint16_t port = 0;
     std::uint8_t protocol = 0;
     std::uint32_t ports = 0;
-    std::uint32_t latest = 0;  ///< highest packet number that was sent
+    std::uint32_t latest = 0;  ///< highest number of a packet that was sent
   };
   struct Entry {
     std::uint32_t subflow = 0;
-    std::uint32_t number = 0;    ///< in the capture
+    std::uint32_t number = 0;    ///< number in the capture
     std::uint32_t next = kNone;  ///< next entry with the same contents
     std::uint32_t ip_bytes = 0;
     bool seen = false;
   };
-  /// Entries with the same contents, in the order of arrival.
+  /// Lists entries with the same contents, in the order of arrival.
   struct Group {
     std::uint32_t unseen = kNone, last = kNone;
     bool one_subflow = true;
@@ -108,7 +108,7 @@ class Ledger {
   std::vector<std::vector<Way>> ways_;
   std::unordered_map<FlowKey, std::uint32_t, FlowKeyHash> flow_index_;
   std::vector<Flow> flows_;
-  /// By flow, port, protocol and ports; all but the first subflows.
+  /// Key: flow, port, protocol and ports. Contains all subflows except each flow's first.
   std::map<std::tuple<std::uint32_t, std::uint16_t, std::uint8_t, std::uint32_t>, std::uint32_t> other_subflows_;
   std::vector<Subflow> subflows_;
   std::unordered_map<std::uint64_t, Group> groups_;  ///< by hash of the contents

@@ -78,7 +78,8 @@ TYPED_TEST(LedgerOfAFamily, DoesNotLetAPacketOutThatIsTooLong) {
   this->expect_only(Difference::wrong_port);
 }
 
-/// Port 0 has the smallest MTU and would have to remove the bytes after the packet. Port 1 need not, up to its own MTU.
+/// Port 0 has the smallest MTU and would have to remove the bytes after the packet. Port 1 keeps these bytes, up to its
+/// own MTU.
 TYPED_TEST(LedgerOfAFamily, KnowsHowLongAFrameMayLeave) {
   const auto with_trailer = [](Bytes frame, std::size_t bytes) {
     frame.resize(bytes, 0xEE);

@@ -66,7 +66,7 @@ std::optional<FeedTarget> to_target(const RouteMessage& route, const Links& link
       return FeedTarget{.kind = Kind::blackhole, .hops = {}};
     case RTN_UNREACHABLE:
     case RTN_PROHIBIT:
-    case RTN_THROW:  // There is no further table in which the lookup could continue.
+    case RTN_THROW:  // There is no further table in which the kernel could continue the lookup.
       return FeedTarget{.kind = Kind::unreachable, .hops = {}};
     default:
       return std::nullopt;

@@ -48,13 +48,17 @@ class Subscription {
     /// Applies a route of an FPM client. A prefix has one FPM route regardless of the metric; a new one replaces it.
     void apply_fpm(const RouteMessage& route, const Links& links);
     void apply(const ObjectMessage& object, const Links& links, RouteSource origin);
-    /// An interface went down or away, and with it, unheard, the kernel's IPv4 routes and next-hop objects over it.
+    /// Handles an interface that went down or was deleted. The kernel then removes its IPv4 routes and next-hop objects
+    /// over the interface without messages.
     void lose(const Link& link);
     /// Handles an interface without carrier. The kernel then removes its next-hop objects over the interface without
     /// messages.
     void lose_objects(const Link& link);
-    /// What is applied between the two is all there is; only if it is `complete`, what is missing is withdrawn. An FPM
-    /// client's next-hop objects are forgotten at the beginning: another client gives other objects their numbers.
+    /// begin_sync() and end_sync() enclose a complete report of the origin's routes. If `complete` is true, end_sync()
+    /// withdraws the routes that were not applied in between. Otherwise, end_sync() withdraws nothing.
+    ///
+    /// begin_sync() forgets the next-hop objects of an FPM client, because another client numbers its objects
+    /// differently.
     void begin_sync(RouteSource origin);
     void end_sync(RouteSource origin, bool complete);
 
@@ -66,7 +70,7 @@ class Subscription {
   RouteListener& listener() { return listener_; }
   bool follows_fpm() const { return fpm_.has_value(); }
 
-  /// How many of the origin's routes have not been told again since begin_sync().
+  /// Returns the number of the origin's routes that were not applied again since begin_sync().
   std::size_t stale(RouteSource origin) const;
 
   /// See RouteSubscription.

@@ -89,7 +89,7 @@ class Editor {
     ++edited_.counts.added;
   }
 
-  /// Takes `at N` if the line begins with it.
+  /// Reads `at N` if the line begins with these words.
   static std::optional<std::size_t> take_place(Line& line, std::size_t most) {
     if (line.peek() != "at") return std::nullopt;
     line.take();

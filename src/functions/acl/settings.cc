@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<const char*, 3> kFamilies{"both", "ipv4", "ipv6"};
 
-/// Names the first entries of `table` that never decide, and how to mend them.
+/// Returns warnings about the first entries of `table` that never decide, with advice.
 std::vector<std::string> warnings_of(const std::vector<Entry>& entries, RuleFields fields, const ConfigNode& table) {
   constexpr std::size_t kMost = 8;
   std::vector<std::string> warnings;

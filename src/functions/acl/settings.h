@@ -27,8 +27,8 @@ struct Settings {
   Family family = Family::both;
   Parsing parsing;
   rule_list::Structure structure;
-  std::vector<Entry> entries;         ///< the file's, followed by the default
-  std::vector<std::string> warnings;  ///< of entries that never decide, each with its place
+  std::vector<Entry> entries;         ///< entries of the file, followed by the default
+  std::vector<std::string> warnings;  ///< warnings about entries that never decide, each with its place
 };
 
 /// Reads `{rules: FILE, default: permit|deny, family: both|ipv4|ipv6, fragments: entries|drop, extension_headers: N,

@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::uint64_t kPort = 0xFFFF;
 
-/// The ports that a match takes, of which normalised() puts some in the mask. A mask that is no prefix of ports is of
-/// an ICMP code and counts as all ports: two masks are compared as masks.
+/// Returns the ports that a match accepts. normalised() expresses some ranges of ports by the mask. A mask that is no
+/// prefix of ports belongs to an ICMP code. Such a mask counts as all ports, because the search compares masks bit by
+/// bit.
 PortRange ports_of(const PortRange& range, std::uint64_t value, std::uint64_t mask) {
   if (!range.is_all()) return range;
   const std::uint64_t open = ~mask & kPort;
@@ -23,9 +24,9 @@ PortRange ports_of(const PortRange& range, std::uint64_t value, std::uint64_t ma
   return {static_cast<std::uint16_t>(value & kPort), static_cast<std::uint16_t>((value & kPort) | open)};
 }
 
-/// An entry as a search compares it.
+/// Holds an entry in the form that the search compares.
 struct Pattern {
-  RuleWords value{}, mask{};  ///< a range of ports is widened to the longest prefix around it
+  RuleWords value{}, mask{};  ///< a range of ports is widened to the longest prefix that contains it
   PortRange source_ports, destination_ports;
 
   Pattern(const RuleMatch& match, RuleFields fields) : value(match.value), mask(match.mask) {
@@ -59,15 +60,16 @@ bool has_only_bits_of(const RuleWords& mask, const RuleWords& other) {
   return true;
 }
 
-/// Entries by their masks, as in tuple space search (Srinivasan, Suri, Varghese: Packet Classification using Tuple
-/// Space Search, SIGCOMM 1999): an entry is compared only with those whose masked value it has.
+/// Finds earlier entries by tuple space search (Srinivasan, Suri, Varghese: Packet Classification using Tuple Space
+/// Search, SIGCOMM 1999). The entries of each mask form a subtable. An entry is compared only with entries that have
+/// the same masked value.
 class Search {
  public:
   Search(RuleFields fields, std::size_t comparisons) : fields_(fields), left_(comparisons) {}
 
   bool is_exhausted() const { return left_ == 0; }
 
-  /// Adds an entry. The place of an earlier entry that covers it, if there is one: then nothing is added.
+  /// Returns the place of an earlier entry that covers `entry`. Adds `entry` if there is none.
   std::optional<std::size_t> add(const Entry& entry, std::size_t place) {
     const Pattern pattern(entry.match, fields_);
     const std::uint32_t subtable = subtable_of(pattern.mask);
@@ -92,7 +94,7 @@ class Search {
   };
   struct Subtable {
     RuleWords mask{};
-    std::vector<std::uint32_t> wider;  ///< subtables without any bit that this mask has not, and this one
+    std::vector<std::uint32_t> wider;  ///< subtables whose masks have only bits of this mask; includes this subtable
     std::unordered_map<std::uint64_t, std::vector<Earlier>> entries;
   };
 
@@ -110,7 +112,7 @@ class Search {
            is_within(inner.destination_ports, outer.destination_ports);
   }
 
-  /// The subtable of this mask, which is made if there is none.
+  /// Returns the subtable of this mask, and creates it if necessary.
   std::uint32_t subtable_of(const RuleWords& mask) {
     const auto own = static_cast<std::uint32_t>(subtables_.size());
     const auto [found, added] = by_mask_.emplace(mask, own);
@@ -130,7 +132,7 @@ class Search {
   }
 
   RuleFields fields_;
-  std::size_t left_;  ///< comparisons
+  std::size_t left_;  ///< remaining comparisons
   std::vector<Subtable> subtables_;
   std::map<RuleWords, std::uint32_t> by_mask_;
 };

@@ -10,7 +10,8 @@
 
 namespace penumbra::acl {
 
-/// An entry that never decides, and the earlier entry that matches all its packets. Both are places in the list.
+/// Represents an entry that never decides, and the earlier entry that matches all its packets. Both are places in the
+/// list.
 struct Shadowed {
   std::size_t entry;
   std::size_t by;
@@ -18,12 +19,14 @@ struct Shadowed {
   bool operator==(const Shadowed&) const = default;
 };
 
-/// Comparisons of one search: less than a second, even if each misses the caches.
+/// Maximum number of comparisons of one search. They take less than a second, even if each misses the caches.
 inline constexpr std::size_t kMostComparisons = 5'000'000;
 
-/// Finds entries that one earlier entry covers, in the order of the list. An entry that only several others together
-/// cover is not found. The search ends after `most` results or `comparisons` comparisons, so it may miss entries of a
-/// long list with many different masks or many ranges of ports. `entries` are of `fields`.
+/// Finds entries that a single earlier entry covers, in the order of the list. An entry that only several entries
+/// together cover is not found.
+///
+/// The search ends after `most` results or `comparisons` comparisons. It may therefore miss entries of a long list with
+/// many different masks or many ranges of ports. `fields` is the key format of `entries`.
 std::vector<Shadowed> find_shadowed(std::span<const Entry> entries, RuleFields fields, std::size_t most,
                                     std::size_t comparisons = kMostComparisons);
 

@@ -27,7 +27,7 @@ bool takes_port(const RuleMatch& match, unsigned shift, const PortRange& range, 
   return range.contains(port) && ((match.value[last] >> shift ^ port) & (match.mask[last] >> shift) & 0xFFFF) == 0;
 }
 
-/// Port by port: whether `outer` takes all that `inner` takes.
+/// Returns true if `outer` matches all ports that `inner` matches. Tests each port.
 bool covers_ports(const RuleMatch& outer, const RuleMatch& inner, unsigned shift, PortRange RuleMatch::* range,
                   std::size_t last) {
   for (std::uint32_t port = 0; port <= 0xFFFF; ++port) {
@@ -50,7 +50,7 @@ bool covers(const RuleMatch& outer, const RuleMatch& inner, RuleFields fields) {
          covers_ports(outer, inner, kDestinationPortShift, &RuleMatch::destination_ports, last);
 }
 
-/// An entry of few words, so that one often covers another.
+/// Returns an entry of few words, so that one often covers another.
 std::string random_entry(Random& random) {
   constexpr std::array kPrefixes{"10.0.0.0/8", "10.1.0.0/16", "10.1.2.0/24", "10.1.2.3"};
   constexpr std::array kPrefixes6{"2001:db8::/32", "2001:db8:1::/48", "2001:db8:1::/80", "2001:db8:1::1"};
@@ -88,7 +88,7 @@ TEST(Shadowed, AreFoundByOneEarlierEntry) {
   EXPECT_THAT(shadowed("permit\ndeny ipv6 proto 103\npermit src 192.0.2.1\n"),
               ElementsAre(Shadowed{1, 0}, Shadowed{2, 0}));
   EXPECT_THAT(shadowed("permit ipv4\ndeny src 2001:db8::/32\n"), IsEmpty());
-  // Two that cover a third one together.
+  // Two entries cover a third entry together.
   EXPECT_THAT(shadowed("deny src 10.0.0.0/9\ndeny src 10.128.0.0/9\npermit src 10.0.0.0/8\n"), IsEmpty());
   EXPECT_THAT(shadowed("permit\npermit\npermit\n", Family::ipv4, 1), ElementsAre(Shadowed{1, 0}));
 }
@@ -117,7 +117,7 @@ TEST(Shadowed, AreThoseThatEveryPairOfEntriesShows) {
   EXPECT_GT(found, 100U);
 }
 
-/// All entries have one mask and other ports, so that each is compared with all before it.
+/// All entries have the same mask and different ports, so that each is compared with all earlier entries.
 TEST(Shadowed, EndWithTheComparisons) {
   std::string text;
   for (int port = 1; port < 1000; ++port) text += fmt::format("deny proto tcp dport {}-{}\n", port, port + 2000);

@@ -83,7 +83,7 @@ class NdnFunction final : public Function {
   std::vector<forwarding::StationFilter> stations_;  ///< by port index
   const NameKey token_key_;
   const std::vector<std::string> warnings_;
-  std::atomic<std::uint64_t> next_nonce_;  ///< mixed before it is one
+  std::atomic<std::uint64_t> next_nonce_;  ///< counter; mixed to make a Nonce
   std::unique_ptr<NameTable> table_;
   Transport transport_;
   HugeArray<FaceCounts> counts_;  ///< by worker, then by face
