@@ -24,14 +24,14 @@
 
 namespace penumbra {
 
-/// A reason for dropping or punting a packet. Each reason has its own counter.
+/// Describes a reason for dropping or punting a packet. Each reason has its own counter.
 struct Reason {
   std::string name;  ///< Lower case with underscores; unique within the function.
   Verdict::Kind kind = Verdict::Kind::drop;
   std::string help;  ///< One line for `show drops`.
 };
 
-/// An address of the router on a port, with the prefix of the attached network.
+/// Represents an address of the router on a port, with the prefix of the attached network.
 template <class Family>
 struct InterfaceAddressOf {
   typename Family::Address address;
@@ -39,8 +39,8 @@ struct InterfaceAddressOf {
 };
 using InterfaceAddress = InterfaceAddressOf<Ipv4>;
 
-/// A metric of a function for monitoring (Prometheus): `penumbra_NAME{stage="STAGE",LABELS}`. A counter only grows and
-/// is named `penumbra_NAME_total`.
+/// Describes a metric of a function for monitoring (Prometheus): `penumbra_NAME{stage="STAGE",LABELS}`. A counter only
+/// grows and is named `penumbra_NAME_total`.
 struct FunctionMetric {
   enum class Kind : std::uint8_t { counter, gauge };
   std::string name;  ///< Lower case with underscores; begins with the function's name: "flows_opened".
@@ -51,7 +51,7 @@ struct FunctionMetric {
   std::vector<std::pair<std::string, std::string>> labels = {};
 };
 
-/// The properties of a port that functions can use.
+/// Holds the properties of a port that functions can use.
 struct PortInfo {
   std::string name;
   std::uint16_t index = 0;
@@ -74,7 +74,7 @@ struct PortInfo {
   }
 };
 
-/// The arguments of a function's creation.
+/// Holds the arguments of a function's creation.
 struct FunctionContext {
   std::span<const PortInfo> ports;  ///< Ports by index.
   GracePeriods& grace_periods;      ///< Grace periods for tables that workers read. Outlives the function.
@@ -85,9 +85,9 @@ struct FunctionContext {
   std::span<const std::uint16_t> later_ethertypes = {};
 };
 
-/// A network function. Set-up and show() run on the control thread. pre_shade() and post_shade() run on any worker at
-/// any time. The workers' calls may change only state that is made for concurrent use, and no state at all for a
-/// dry-run chunk.
+/// Processes the packets of a pipeline's stage. Set-up and show() run on the control thread. pre_shade() and
+/// post_shade() run on any worker at any time. The workers' calls may change only state that is made for concurrent
+/// use. They must change no state at all for a dry-run chunk.
 class Function {
  public:
   Function() = default;
@@ -196,7 +196,7 @@ class Function {
   std::vector<std::uint16_t> others_;
 };
 
-/// A topic of `penumbra show`.
+/// Describes a topic of `penumbra show`.
 struct ShowTopic {
   struct Flag {
     std::string name;  ///< Name with its dashes, as show() receives it.

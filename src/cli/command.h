@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interface of a program and of its subcommands. Each subcommand is one file that registers one Command; there is
-// no list of names.
+// Defines the interface of a program and of its subcommands. Each subcommand is one file that registers one Command;
+// there is no list of names.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ enum class ExitCode : int {
   no_connection = 5,  ///< no router answers on the control socket
 };
 
-/// An exit code and its meaning.
+/// Describes an exit code.
 struct ExitCodeHelp {
   ExitCode code;
   std::string meaning;
@@ -44,7 +44,7 @@ class Failure : public std::runtime_error {
   ExitCode code_;
 };
 
-/// A program that run_program() runs.
+/// Describes a program that run_program() runs.
 struct Program {
   std::string name;   ///< file name of the executable
   std::string title;  ///< first line of --help

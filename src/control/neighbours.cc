@@ -47,7 +47,7 @@ bool is_of_the_other(std::string_view address) {
   return inet_pton(AF_INET, std::string(address).c_str(), &four) == 1;
 }
 
-/// Entries that must have a MAC address: resolved ones, all, or none.
+/// Selects the entries that must have a MAC address: resolved entries, all entries, or none.
 enum class Lladdr : std::uint8_t { of_known, of_all, of_none };
 
 /// Parses one line. With Lladdr::of_known, returns nothing for the other family and for entries that the kernel has not

@@ -17,7 +17,7 @@
 namespace penumbra::control {
 namespace {
 
-// Words of `ip route` that do not affect forwarding. They give the route's origin, settings of the host's own
+// Lists the words of `ip route` that do not affect forwarding: the route's origin, settings of the host's own
 // connections and path MTU discovery, and link states (ip/iproute.c of iproute2).
 constexpr std::array<Attribute, 37> kRouteAttributes{{{"proto"},
                                                       {"scope"},
@@ -57,7 +57,8 @@ constexpr std::array<Attribute, 37> kRouteAttributes{{{"proto"},
                                                       {"quickack", Attribute::kLockable},
                                                       {"fastopen_no_cookie", Attribute::kLockable}}};
 
-/// A word that would change forwarding in a way that Penumbra does not support, with the reason and a remedy.
+/// Represents a word that would change forwarding in a way that Penumbra does not support, with the reason and a
+/// remedy.
 struct Refusal {
   std::string_view word, reason;
 };
@@ -127,7 +128,7 @@ struct Tail {
   std::uint32_t metric = 0;
   std::uint32_t target = 0;
 };
-/// The parsed words before their target has an index. Absent words are nullopt.
+/// Holds the parsed words before their target has an index. Absent words are nullopt.
 template <class Family>
 struct TailWords {
   std::optional<std::uint32_t> metric;
@@ -238,7 +239,7 @@ Head<Family> RouteParser<Family>::parse_head(Line& line) const {
 template <class Family>
 void RouteParser<Family>::parse_route(Line& line) {
   const auto [kind, prefix] = parse_head(line);
-  // A million routes have a few dozen different tails. Each is parsed once and then found by its text.
+  // A million routes have a few dozen different tails. Each tail is parsed once and then found by its text.
   Tail tail;
   if (kind != RouteKind::unicast) {
     tail = parse_whole_tail(line, kind);

@@ -44,7 +44,7 @@ struct RouteTargetOf {
 template <class Family>
 struct RouteOf {
   typename Family::Prefix prefix;
-  std::uint32_t metric = 0;  ///< The lowest is preferred.
+  std::uint32_t metric = 0;  ///< Routes with the lowest metric are preferred.
   std::uint32_t target = 0;  ///< Index into RouteList::targets.
 };
 

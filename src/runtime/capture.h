@@ -36,7 +36,7 @@ class Captures {
   /// capture_session.h. Throws std::invalid_argument for a wrong request and std::runtime_error if no capture is
   /// possible now; both leave the connection unchanged. Any thread may call it.
   void start(std::string_view what, std::span<const std::string> arguments, FileDescriptor& connection);
-  /// Ends all captures after the run. Each capture sends its remaining packets. No worker may run any more.
+  /// Ends all captures after the run. Each capture sends its remaining packets. All workers must have ended.
   void finish() noexcept;
 
   /// Replaces the names of the ports, by place; a removed port has no name. Ends captures of removed ports. Call while

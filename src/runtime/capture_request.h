@@ -14,7 +14,7 @@
 
 namespace penumbra::runtime {
 
-/// The packets that a capture selects, and the number of bytes to copy.
+/// Selects the packets of a capture, and the number of bytes to copy.
 struct CaptureRequest {
   static constexpr std::uint32_t kMostBytes = 65535;  ///< Bytes of a packet.
 

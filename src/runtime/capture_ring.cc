@@ -6,7 +6,7 @@
 namespace penumbra::runtime {
 
 CaptureRing::CaptureRing() : memory_(new std::uint8_t[kBytes]) {
-  std::memset(memory_.get(), 0, kBytes);  // Touches the pages now, so that no worker takes a page fault.
+  std::memset(memory_.get(), 0, kBytes);  // The pages are touched now, so that no worker causes a page fault.
 }
 
 std::uint8_t* CaptureRing::reserve(std::uint32_t bytes) noexcept {

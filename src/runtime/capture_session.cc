@@ -111,7 +111,7 @@ void CaptureSession::run() noexcept {
   try {
     stream();
   } catch (const std::exception&) {
-    // The client has gone or does not read, so nobody can be notified.
+    // The client has gone or does not read, so it cannot be notified.
     connection_ = FileDescriptor();
   }
   done_.store(true, std::memory_order_release);

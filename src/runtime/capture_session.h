@@ -36,7 +36,7 @@ class CaptureSession {
   /// Makes a session visible to the workers, or hides it (null). Returns when all workers use the new value.
   using Expose = std::function<void(CaptureSession*)>;
 
-  /// The session's thread calls `expose`: before it announces the start to the client, and after the end.
+  /// The session's thread calls `expose` twice: before it announces the start to the client, and after the end.
   CaptureSession(CaptureRequest request, std::vector<std::string> reason_names, std::uint16_t workers,
                  FileDescriptor connection, Expose expose);
   CaptureSession(const CaptureSession&) = delete;

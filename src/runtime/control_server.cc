@@ -165,7 +165,7 @@ class ControlServer::Client {
   std::size_t searched_ = 0;  ///< Bytes of the input without a newline.
   std::string output_;
   std::size_t written_ = 0;  ///< Bytes of the output that were written.
-  bool hang_up_ = false;     ///< The connection closes after the output.
+  bool hang_up_ = false;     ///< True if the connection closes after the output.
   bool done_ = false;
   Clock::time_point active_;
 };

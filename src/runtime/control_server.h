@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Serves the control sockets for `penumbra show`, `trace`, `reload` and other commands. One socket takes all commands.
-// An optional second socket takes only those that change nothing and show no payload. docs/control-protocol.md
+// An optional second socket takes only commands that change nothing and show no payload. docs/control-protocol.md
 // describes the protocol. One thread serves all clients and never waits for a single client.
 #pragma once
 
@@ -22,8 +22,8 @@
 
 namespace penumbra::runtime {
 
-/// A command whose answer has more than one line. `start` takes the non-blocking connection and answers on it. If
-/// `start` throws like a RequestHandler, the connection is unchanged.
+/// Describes a command whose answer has more than one line. `start` takes the non-blocking connection and answers on
+/// it. If `start` throws like a RequestHandler, the connection is unchanged.
 struct StreamCommand {
   std::string command;
   std::function<void(std::string_view topic, Arguments arguments, FileDescriptor& connection)> start;

@@ -37,7 +37,7 @@ void Egress::add_port(io::TxQueue& queue) {
 
 void Egress::finish(InFlightChunk& chunk, std::uint64_t now) noexcept {
   constexpr auto kUndecided = static_cast<std::uint16_t>(RuntimeReason::undecided);
-  Group refused;  // Packets to free.
+  Group refused;  // packets to free
   refused.count = 0;
   bool host_has_work = false;
   const bool captured = captures_.armed();

@@ -29,7 +29,7 @@ class Egress {
          WorkerCounters& counters, Tracer& tracer, Captures& captures);
 
   // The following functions require a stopped worker.
-  /// There is one more port. After close() its queue is closed at once.
+  /// Adds a transmit queue for a new port. After close(), closes the queue at once.
   void add_port(io::TxQueue& queue);
   /// Adds a receive queue.
   void add_receive_queue() { refused_by_host_.push_back(0); }

@@ -68,7 +68,7 @@ TEST(IdlePolicy, KeepsABoundBelowItsFirstSleep) {
   EXPECT_EQ(policy.rest(2000), microseconds(3));
 }
 
-/// A queue that may raise an interrupt.
+/// Implements a queue that may raise an interrupt.
 class TestQueue final : public io::RxQueue {
  public:
   explicit TestQueue(bool interrupts) : event_(interrupts ? eventfd(0, EFD_CLOEXEC) : -1) {}

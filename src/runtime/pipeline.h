@@ -110,7 +110,7 @@ class Pipeline {
   std::map<const Engine*, std::string> calibration_key_;    ///< Keys of the engines and their members.
 };
 
-/// Owns a pipeline of a configuration in addition to the running one. Its tables are filled, but no packet passes
+/// Owns a pipeline of a configuration in addition to the running pipeline. The tables are filled, but no packet passes
 /// through.
 class SparePipeline {
  public:

@@ -19,7 +19,7 @@ struct PlacedPort {
 };
 
 struct PortPlan {
-  /// The configuration with its ports at their places. Unoccupied places have removed ports.
+  /// Configuration with its ports at their places. Unoccupied places have removed ports.
   control::RouterConfig placed;
   std::vector<std::uint16_t> added;      ///< places of new and returning ports
   std::vector<std::uint16_t> removed;    ///< places of removed ports

@@ -161,7 +161,7 @@ nlohmann::ordered_json Reloader::take_over_locked(const control::RouterConfig& n
       changes.insert(changes.end(), of_functions.begin(), of_functions.end());
     }
   } catch (const InputError& error) {
-    // The file itself is valid, because the spare pipeline was created from it. This router cannot apply it.
+    // The file is valid, because the spare pipeline was created from it. Only this router cannot apply the file.
     const bool is_file = error.location().file != kRunning;
     throw std::runtime_error(is_file ? error.what() : at_key(error, *next.root, stage_names()).what());
   }

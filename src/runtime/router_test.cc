@@ -237,7 +237,7 @@ TEST(Router, NoticesAWorkerThatHangsAndThatItGoesOn) {
       while (bed.router().statistics().received.packets < received + 1000) std::this_thread::yield();
     };
     wait_for_the_other();
-    came_round();  // Both may have looped before the hang.
+    came_round();  // Both workers may have looped before the hang.
     wait_for_the_other();
     EXPECT_FALSE(came_round());
     test::let_it_go_on();
@@ -270,7 +270,7 @@ TEST(Router, TellsFunctionsWhichLinksGoDown) {
     };
     while (bed.router().statistics().received.packets == 0) std::this_thread::yield();
     bed.port(1).set_link(false);
-    wait_for({1, 1});  // One call for each stage.
+    wait_for({1, 1});  // There is one call for each stage.
     bed.port(0).set_link(false);
     wait_for({0, 0});
     bed.router().stop();

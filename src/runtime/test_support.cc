@@ -38,7 +38,7 @@ rte_mempool* packet_memory() {
   return kPool.get();
 }
 
-/// Generates packets, in sequence for each flow. One worker uses it.
+/// Generates packets, in sequence for each flow. One worker uses the queue.
 class TestPort::Source final : public io::RxQueue {
  public:
   Source(const TestPortSetup& setup, std::uint32_t first_flow)
@@ -86,7 +86,7 @@ class TestPort::Source final : public io::RxQueue {
   std::array<std::array<std::uint64_t, kOrders>, kMostStages> orders_{};
 };
 
-/// Records sent packets. One worker uses it.
+/// Records sent packets. One worker uses the queue.
 class TestPort::Sink final : public io::TxQueue {
  public:
   Sink(const TestPortSetup& setup, std::uint16_t worker) : setup_(setup), random_(setup.seed + worker) {}

@@ -184,7 +184,7 @@ std::uint64_t chunks_of_unprepared_workers();
 /// Returns a count by stage and reason. Fails the test if there is no such reason.
 std::uint64_t count_of(const Statistics& statistics, const std::string& stage, const std::string& reason);
 
-/// These are the test engines. test_sync is synchronous. test_async delays batches, finishes them in any order, returns
+/// Names of the test engines. test_sync is synchronous. test_async delays batches, finishes them in any order, returns
 /// them in order, and is sometimes full or synchronous. test_hoarder always has one batch in flight while chunks keep
 /// arriving. test_stuck is synchronous, but hangs once on request. test_watch is synchronous, fetches ahead every other
 /// time, and counts. test_without has no shader. test_absent is unavailable.

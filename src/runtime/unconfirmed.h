@@ -23,8 +23,8 @@ class Unconfirmed {
   /// `log` gets messages when changes are undone and when an undo fails. Callers of the functions must hold `mutex`.
   Unconfirmed(std::mutex& mutex, std::function<void(const std::string& text)> log);
 
-  /// Registers a change that `undo` reverts. With `time`, all unconfirmed changes get this time from now. Without it,
-  /// the change is registered only if others are unconfirmed.
+  /// Registers a change that `undo` reverts. With `time`, all unconfirmed changes get this time from now. Without
+  /// `time`, the change is registered only if other changes are unconfirmed.
   void add(std::function<void()> undo, std::optional<std::chrono::nanoseconds> time);
   /// Returns the time until the changes are undone, or nothing if there are none.
   std::optional<std::chrono::duration<double>> left() const;

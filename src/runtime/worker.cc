@@ -27,7 +27,7 @@ namespace {
 /// tables wait for that.
 constexpr unsigned kRoundsWithoutQuiescence = 1000;
 
-/// This is about the cost of a full chunk with lookups and sending: 4 us.
+/// A full chunk with lookups and sending costs about 4 us.
 constexpr std::uint64_t kSharesPerSecond = 250'000;
 
 std::vector<io::RxQueue*> queues_of(const std::vector<ReceiveQueue>& receive) {

@@ -22,7 +22,7 @@
 
 namespace penumbra::cli::verify {
 
-/// Kinds of wrong output.
+/// Lists the kinds of wrong output.
 enum class Difference : std::uint8_t {
   missing,     ///< was not sent, but should have been
   unexpected,  ///< no received packet leads to these contents or this size

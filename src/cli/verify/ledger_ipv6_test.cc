@@ -128,7 +128,7 @@ TEST_F(Ipv6LedgerTest, SendsNothingOfTheOtherFamily) {
   ledger_.received(0, 1, make_frame(TestPacket{})), expect_unsent("ipv4");
 }
 
-/// One pipeline of both functions.
+/// Runs both functions in one pipeline.
 class BothFamiliesTest : public LedgerFixture<TestIpv6Packet> {
  protected:
   BothFamiliesTest() : LedgerFixture({ipv6_ports(), ipv4_routes(), ipv6_routes()}) {}

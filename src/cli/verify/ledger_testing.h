@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A ledger between two ports, for tests.
+// Provides a ledger between two ports for tests.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -183,7 +183,7 @@ bool Subscription::Batch::apply(const RouteMessage& route, unsigned flags, const
       route.prefix);
 }
 
-/// The client's copies of kernel routes are ignored: the client does not report their changes.
+/// The client's copies of kernel routes are ignored, because the client does not report changes of such routes.
 void Subscription::Batch::apply_fpm(const RouteMessage& route, const Links& links) {
   Subscription& self = subscription_;
   if (!self.fpm_ || !self.is_wanted(route) || !self.is_followed(route.table, links) || route.tos != 0) return;

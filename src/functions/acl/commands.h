@@ -14,7 +14,8 @@ namespace penumbra::acl {
 std::vector<FunctionCommand> commands();
 
 /// Applies a command to `list`, which must not contain the default. Each line has an entry in the format of the file,
-/// optionally after its place ("at 3"). A place alone names an entry to remove. Throws InputError for an invalid line.
+/// optionally after its place ("at 3"). To remove an entry, a line may have the place alone. Throws InputError for an
+/// invalid line.
 rule_list::Edited<Entry> edit(const std::vector<Entry>& list, std::string_view action, const CommandEntries& entries,
                               Family family);
 
