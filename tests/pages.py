@@ -3,11 +3,14 @@
 
 HTML comments of a page, which readers do not see, hold notes for the test:
 
-    <!-- shell: COMMANDS -->           runs COMMANDS too, for example to create files that a reader has.
-    <!-- each line for a second -->    the commands of the next block run until Ctrl-C.
-    <!-- not run: REASON -->           the next block needs another host, a GPU, network cards or an archive.
-    <!-- long: REASON -->              the next block runs with PENUMBRA_LONG=1 only (make test-long).
-    <!-- page run by tests/FILE::TEST -->    that test runs the page: it is marked `page(PATH)` and calls Page.run()."""
+    <!-- shell: COMMANDS -->           run here, too: what a reader has and the test has not
+    <!-- each line for a second -->    of the next block: commands that go on until Ctrl-C
+    <!-- not run: REASON -->           the next block takes what is not here: another host, a GPU, network cards, an archive
+    <!-- long: REASON -->              the next block is run with PENUMBRA_LONG=1 only (make test-long)
+    <!-- page run by tests/FILE::TEST -->    that test runs the page: it is marked `page(PATH)` and calls Page.run()
+
+`<!-- table: ... -->` and `<!-- end -->` belong to tools/performance-tables.
+"""
 
 import dataclasses
 import os
@@ -48,6 +51,8 @@ class Page:
         pending = ""
         for part in PART.finditer(text):
             note, block = part["note"], part["block"]
+            if block is None and (note == "end" or note.startswith("table: ")):
+                continue
             if block is not None:
                 self._add(re.sub(f"^{part['indent']}", "", block, flags=re.MULTILINE), pending)
                 pending = ""
