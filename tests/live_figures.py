@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares a router between two hosts in network namespaces with the kernel's forwarding over the same cables. The
-script measures the use of a core without traffic and the time of a ping at light load. docs/performance.md has the
-figures.
+"""Measures a router between two hosts in network namespaces, beside the kernel's own forwarding over the same cables: what
+it takes of a core when nothing comes, and how long a ping takes at light load. docs/performance.md names it.
 
     sudo PYTHON tests/live_figures.py [--pings N]"""
 
