@@ -79,7 +79,7 @@ static int @_look(const int* t, int k) {
     out[i] = t[in[i]] + x.a + x.b;
   }
 }""",
-    "splice behind a hint": HEAD + """ {
+    "splice after a hint": HEAD + """ {
   foreach (i, n) {
     g_expensive(&t[in[i]]); \\
     out[i] = t[in[i]]; \\
@@ -152,6 +152,11 @@ static int @_look() { g_expensive("a"); return 1; }
 }
 
 CXX = {
+    "words right after a call": """
+static int @_look(const int* p) { g_expensive(p); return *p; }
+""" + HEAD + """ {
+  foreach (i, n) out[i] = (@_look(&t[in[i]])bitor 4) + (@_look(&t[in[i]])xor @_look(&t[in[i]]));
+}""",
     "a temporary of a class with an initialiser": """struct @_pair { int a, b, c = 1; @_pair(int first, int second) : a(first), b(second) {} };
 static int @_look(const int* p, const @_pair& pair) { g_expensive(p); return *p + pair.a * pair.b + pair.c; }
 """ + HEAD + """ {

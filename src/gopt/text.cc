@@ -45,6 +45,11 @@ bool is_glued(llvm::StringRef token, llvm::StringRef next) {
          token == "::" || next == "." || next == "->";
 }
 
+/// Returns true for a character of a word or at the end of a literal.
+bool continues_word(char c) {
+  return llvm::isAlnum(c) || c == '_' || c == '$' || c == '"' || c == '\'' || static_cast<unsigned char>(c) >= 0x80;
+}
+
 /// Returns a file's name for a #line directive.
 std::string in_quotes(llvm::StringRef name) {
   std::string text;
@@ -86,7 +91,11 @@ class Text::Printer {
     const auto replacement = text_.replacements_.find(i);
     const bool replaced = replacement != text_.replacements_.end();
     gap(i, in_macro && !whole);
-    if (const auto found = text_.before_.find(i); found != text_.before_.end()) add(found->second);
+    const auto before = text_.before_.find(i);
+    keep_apart(before != text_.before_.end() ? plain(before->second)
+               : replaced                    ? plain(replacement->second.text)
+                                             : tokens_.spelling(i).str());
+    if (before != text_.before_.end()) add(before->second);
     unsigned next = i + 1;
     if (replaced) {
       add(replacement->second.text);
@@ -164,6 +173,16 @@ class Text::Printer {
   void separate(unsigned i) {
     if (started_ && !out_.empty() && !is_blank(out_.back()) &&
         !is_glued(tokens_.spelling(last_), tokens_.spelling(i))) {
+      out_ += ' ';
+    }
+  }
+
+  /// Separates two words or literals that an edit made neighbours: in `f(x)bitor`, the call may become a name.
+  void keep_apart(llvm::StringRef next) {
+    llvm::StringRef printed = out_;
+    while (printed.ends_with(llvm::StringRef(&kMarkEnd, 1))) printed = printed.take_front(printed.rfind(kMark));
+    if (started_ && !printed.empty() && !next.empty() && continues_word(printed.back()) &&
+        continues_word(next.front())) {
       out_ += ' ';
     }
   }
