@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures a router between two hosts in network namespaces, beside the kernel's own forwarding over the same cables: what
-it takes of a core when nothing comes, and how long a ping takes at light load. docs/performance.md names it.
+"""Measures a router between two hosts in network namespaces and compares it with the kernel's forwarding over the same
+cables: the share of a core without traffic, and the round-trip time of a ping at light load.
 
     sudo PYTHON tests/live_figures.py [--pings N]"""
 

@@ -3,11 +3,11 @@
 
 HTML comments of a page, which readers do not see, hold notes for the test:
 
-    <!-- shell: COMMANDS -->           run here, too: what a reader has and the test has not
-    <!-- each line for a second -->    of the next block: commands that go on until Ctrl-C
-    <!-- not run: REASON -->           the next block takes what is not here: another host, a GPU, network cards, an archive
-    <!-- long: REASON -->              the next block is run with PENUMBRA_LONG=1 only (make test-long)
-    <!-- page run by tests/FILE::TEST -->    that test runs the page: it is marked `page(PATH)` and calls Page.run()
+- `<!-- shell: COMMANDS -->`: The test also runs these commands, for things that a reader has and the test lacks.
+- `<!-- each line for a second -->`: The commands of the next block run until Ctrl-C.
+- `<!-- not run: REASON -->`: The next block needs another host, a GPU, network cards or an archive.
+- `<!-- long: REASON -->`: The next block is run only with PENUMBRA_LONG=1 (make test-long).
+- `<!-- page run by tests/FILE::TEST -->`: That test runs the page. It has the mark `page(PATH)` and calls Page.run().
 
 `<!-- table: ... -->` and `<!-- end -->` belong to tools/performance-tables.
 """
