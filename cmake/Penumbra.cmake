@@ -101,6 +101,14 @@ function(penumbra_sources)
   target_sources(penumbra_dataplane PRIVATE ${sources})
 endfunction()
 
+# penumbra_address_family(x.h type) registers an address family of the current folder. The templates of
+# src/functions/forwarding are instantiated for `type`, which x.h defines.
+function(penumbra_address_family header type)
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src OUTPUT_VARIABLE folder)
+  set_property(TARGET penumbra_dataplane APPEND PROPERTY PENUMBRA_FAMILY_HEADERS ${folder}/${header})
+  set_property(TARGET penumbra_dataplane APPEND PROPERTY PENUMBRA_FAMILIES ${type})
+endfunction()
+
 # penumbra_test(NAME x_test.cc ... [SHADERS] [GPU] [THREADS] [LONG] [WITH support.cc ...]) adds a GoogleTest program of
 # these files and the sources after WITH:
 #

@@ -14,13 +14,14 @@
 #include <vector>
 
 #include "control/routes.h"
+#include "functions/forwarding/family.h"
 #include "penumbra/config_node.h"
 #include "penumbra/function.h"
 #include "penumbra/route_feed.h"
 
 namespace penumbra::forwarding {
 
-template <class Family>
+template <ForwardingFamily Family>
 struct Configuration {
   control::RouteListOf<typename Family::AddressFamily> routes;
   std::vector<control::NeighbourOf<typename Family::AddressFamily>> neighbours;
@@ -40,26 +41,26 @@ struct Configuration {
 };
 
 /// Returns the index in Family::kLookups of the configured look-up structure. Throws InputError.
-template <class Family>
+template <ForwardingFamily Family>
 std::size_t read_lookup(const ConfigNode& config);
 
 /// Reads all keys except `lookup`. Throws InputError.
-template <class Family>
+template <ForwardingFamily Family>
 Configuration<Family> read_configuration(const ConfigNode& config, const FunctionContext& context);
 
 /// Returns warnings about valid but unusual entries of `routes` and `neighbours`, with their places. Returns a few
 /// lines at most.
-template <class Family>
+template <ForwardingFamily Family>
 std::vector<std::string> warnings_of(const Configuration<Family>& configuration, const ConfigNode& config,
                                      std::span<const PortInfo> ports);
 
 /// Returns the request for a route feed, including the configuration's own routes.
-template <class Family>
+template <ForwardingFamily Family>
 FeedRequest to_request(const Configuration<Family>& configuration, std::span<const PortInfo> ports);
 
 /// Returns one line for each kind of entry that differs, for example "routes: 3 added, 1 removed, 2 changed, 900,000 as
 /// before".
-template <class Family>
+template <ForwardingFamily Family>
 std::vector<std::string> differences(const Configuration<Family>& before, const Configuration<Family>& after);
 
 }  // namespace penumbra::forwarding

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "functions/forwarding/family.h"
 #include "functions/forwarding/fib.h"
 #include "penumbra/route_feed.h"
 
@@ -18,7 +19,7 @@ namespace penumbra::forwarding {
 ///
 /// Updates of the other address family are ignored. So are updates of prefixes that are never looked up
 /// (Family::is_looked_up).
-template <class Family>
+template <ForwardingFamily Family>
 class FeedListener final : public RouteListener {
  public:
   using Address = typename Family::Address;

@@ -20,14 +20,16 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
-#include <unordered_map>
+#include <string_view>
 #include <vector>
 
 #include "control/routes.h"
+#include "functions/forwarding/family.h"
+#include "functions/forwarding/fib_state.h"
 #include "functions/forwarding/next_hops.h"
+#include "functions/forwarding/port_names.h"
 #include "functions/forwarding/structure_memory.h"
 #include "penumbra/function.h"
 #include "penumbra/ip.h"
@@ -41,7 +43,7 @@ namespace penumbra::forwarding {
 /// A call that throws has changed nothing: std::length_error at a limit (the table's, NextHops'), std::invalid_argument
 /// for invalid arguments. Engines on host memory see a change immediately. After a batch of changes, commit() updates
 /// the other engines and allows memory to be reused.
-template <class Family>
+template <ForwardingFamily Family>
 class Fib {
  public:
   using Address = typename Family::Address;
@@ -112,45 +114,18 @@ class Fib {
   std::size_t prefixes() const;  ///< number of different prefixes in the table
   std::size_t next_hop_sets() const;
   std::vector<StructureMemory> memory() const;  ///< memory of each look-up structure
-  Table& table() { return table_.table(); }
+  Table& table() { return state_.table.table(); }
   const std::string& shader() const { return shader_; }  ///< name of the shader of table()
-  const NextHopView<Family>& next_hops() const { return next_hops_.view(); }
+  const NextHopView<Family>& next_hops() const { return state_.next_hops.view(); }
 
  private:
-  static constexpr std::uint8_t kHost = Family::kBits;  ///< length of a host prefix, bits
-
-  struct Route {
-    std::uint32_t metric;
-    SetId set;
-  };
-  using Routes = std::vector<Route>;  ///< routes of one prefix, sorted by metric; each holds a reference to its set
-
-  struct Interface {
-    SetId set;
-    std::string_view source;
-  };
-  /// Holds the state of an address at which some port has a neighbour.
-  struct Adjacency {
-    std::set<std::uint16_t> ports;
-    int cover = -1;  ///< length of the longest prefix, except its own, that covers the address; -1 if there is none
-    std::optional<SetId> set;  ///< set of the adjacency, if there is one; holds a reference
-  };
-  using Adjacencies = std::map<Address, Adjacency>;
-  struct AdjacencyChange {
-    typename Adjacencies::iterator at;
-    int cover;
-    std::optional<SetId> set;
-  };
-  /// Holds an entry of the look-up table before and after a change.
-  struct Step {
-    Prefix prefix;
-    std::optional<SetId> before, after;
-  };
-  struct PrefixHash {
-    std::size_t operator()(Prefix prefix) const { return hash(prefix); }
-  };
-  using RoutesByPrefix = std::unordered_map<Prefix, Routes, PrefixHash>;
-  struct Content;  ///< a complete new table for load()
+  using State = FibState<Family>;
+  using Route = typename State::Route;
+  using Routes = typename State::Routes;
+  using Adjacency = typename State::Adjacency;
+  using Adjacencies = typename State::Adjacencies;
+  using AdjacencyChange = typename State::AdjacencyChange;
+  static constexpr std::uint8_t kHost = State::kHost;
 
   /// Represents the target of a prefix that belongs to a port.
   struct Direct {
@@ -161,50 +136,14 @@ class Fib {
   };
   static std::map<Prefix, Direct> direct_prefixes(std::span<const PortInfo> ports);
   void set_interface(Prefix prefix, const std::optional<Direct>& direct);
-  std::uint16_t port_index(const std::string& name) const;
-  Target convert(const RouteTarget& target) const;
-  void check(const Target& target) const;
-  static bool needs_address(const Target& target);
-  static Target for_address(Target target, Address address);
-  SetId acquire(const Target& target);
-  void make_room();
-
-  Routes routes_of(Prefix prefix) const;
-  std::optional<SetId> winner(Prefix prefix, const Routes& routes) const;
-  void change_routes(Prefix prefix, Routes routes);
   void set_route(Prefix prefix, std::uint32_t metric, Target target, bool may_exist);
-  std::vector<AdjacencyChange> plan_adjacencies(Prefix prefix, std::optional<SetId> after);
-  std::pair<int, std::optional<SetId>> cover_of(Address address, int longest) const;
-  std::optional<Target> adjacency_target(Address address, const Adjacency& adjacency, SetId cover) const;
-  std::optional<SetId> acquire_adjacency(Address address, const Adjacency& adjacency, std::optional<SetId> cover);
-  std::optional<Step> adjacency_step(const AdjacencyChange& change) const;
-  void take(std::span<const Step> steps);
-  void enter(Prefix prefix, std::optional<SetId> set);
-  void settle(const AdjacencyChange& change);
   void forget_port(typename Adjacencies::iterator at, std::uint16_t port);
-  bool table_remembers(Prefix prefix, std::uint32_t metric, std::uint32_t usual_metric) const;
-  void remember(Prefix prefix, Routes routes);
-
-  void fill(Content& content, const RouteList& list, std::span<const SetId> sets);
-  void cover_adjacencies(Content& content);
-
-  std::string port_name(std::uint16_t port) const;
-  std::vector<NextHop> next_hops(const Target& target) const;
-  std::string text(const Target& target) const;
   void append_rows(Prefix prefix, std::optional<SetId> active, std::vector<Row>& rows) const;
-  void commit_locked();
 
   mutable std::mutex mutex_;
-  std::vector<PortInfo> ports_;
-  std::unordered_map<std::string, std::uint16_t> port_indices_;
-  LookupTable table_;
-  std::string shader_{table_.table().name()};
-  NextHops<Family> next_hops_;
-  std::map<Prefix, Interface> interfaces_;
-  RoutesByPrefix
-      routes_;  ///< only prefixes whose routes the look-up table cannot store completely: see table_remembers()
-  std::uint32_t usual_metric_ = 0;
-  Adjacencies adjacencies_;
+  PortNames<Family> names_;
+  State state_;
+  std::string shader_{state_.table.table().name()};
 };
 
 }  // namespace penumbra::forwarding

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "functions/forwarding/buckets.h"
+#include "functions/forwarding/family.h"
 #include "penumbra/function.h"
 #include "penumbra/ip.h"
 #include "penumbra/route_feed.h"
@@ -30,14 +31,11 @@
 
 namespace penumbra::forwarding {
 
-// The templates serve both address families. `Family` is a class of include/penumbra/ip.h with the members that
-// functions/forwarding/function.h lists.
-
 /// Numbers the sets. A look-up returns such a number.
 using SetId = std::uint16_t;
 
 /// Represents a next hop like control::NextHopOf, but with the index of its port.
-template <class Family>
+template <ForwardingFamily Family>
 struct HopOf {
   static constexpr std::uint16_t kHost = 0xFFFF;
 
@@ -50,7 +48,7 @@ struct HopOf {
 };
 
 /// Represents the target of a prefix. Equal targets share a set.
-template <class Family>
+template <ForwardingFamily Family>
 struct TargetOf {
   using Kind = FeedTarget::Kind;
   Kind kind = Kind::unicast;
@@ -61,7 +59,7 @@ struct TargetOf {
 };
 
 /// Holds the data to send a packet. A slot is immutable while a reader can reach it.
-template <class Family>
+template <ForwardingFamily Family>
 struct alignas(32) NextHopSlotOf {
   using Outcome = typename Family::Outcome;
   std::array<std::uint8_t, 12> addresses{};  ///< the first bytes of the frame: destination and source MAC
@@ -69,11 +67,11 @@ struct alignas(32) NextHopSlotOf {
   std::uint16_t mtu = 0;  ///< longest IP packet, bytes; 0 unless outcome is forward, so that one comparison suffices
   Outcome outcome = Outcome::no_route;  ///< forward, or the reason why no packet is sent
 };
-template <class Family>
+template <ForwardingFamily Family>
 class NextHops;
 
 /// Gives readers access to the next hops. Copies stay valid as long as the owner lives.
-template <class Family>
+template <ForwardingFamily Family>
 class NextHopView {
  public:
   using NextHopSlot = NextHopSlotOf<Family>;
@@ -100,7 +98,7 @@ class NextHopView {
 };
 
 /// Owns the next hops. Only one thread at a time may use this class.
-template <class Family>
+template <ForwardingFamily Family>
 class NextHops {
  public:
   using SetId = forwarding::SetId;

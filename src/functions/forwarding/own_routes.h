@@ -15,11 +15,12 @@
 #include <vector>
 
 #include "control/routes.h"
+#include "functions/forwarding/family.h"
 
 namespace penumbra::forwarding {
 
 /// Holds added, removed and changed routes. (prefix, metric) is unique.
-template <class Family>
+template <ForwardingFamily Family>
 struct RouteChanges {
   using Prefix = typename Family::Prefix;
   using Target = control::RouteTargetOf<typename Family::AddressFamily>;
@@ -51,7 +52,7 @@ struct RouteChanges {
 };
 
 /// Selects the routes of some prefixes from a list.
-template <class Family>
+template <ForwardingFamily Family>
 class RoutesOfPrefixes {
  public:
   using Prefix = typename Family::Prefix;
@@ -82,7 +83,7 @@ class RoutesOfPrefixes {
 };
 
 /// Applies the changes to the list, in one pass.
-template <class Family>
+template <ForwardingFamily Family>
 void change_list(control::RouteListOf<typename Family::AddressFamily>& list, const RouteChanges<Family>& changes) {
   using Changes = RouteChanges<Family>;
   std::vector<std::uint32_t> numbers(changes.targets.size(),
@@ -115,14 +116,14 @@ void change_list(control::RouteListOf<typename Family::AddressFamily>& list, con
 }
 
 /// Represents an added or removed neighbour, or a neighbour with a new MAC address.
-template <class Family>
+template <ForwardingFamily Family>
 struct NeighbourChange {
   typename Family::Address address;
   std::string port;
   std::optional<MacAddress> before, after;
 };
 
-template <class Family>
+template <ForwardingFamily Family>
 std::vector<NeighbourChange<Family>> reversed(std::vector<NeighbourChange<Family>> changes) {
   for (auto& change : changes) std::swap(change.before, change.after);
   return changes;
@@ -135,7 +136,7 @@ auto find_neighbour(Neighbours& list, Address address, const std::string& port) 
       list, [&](const auto& neighbour) { return neighbour.address == address && neighbour.port == port; });
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void change_list(std::vector<control::NeighbourOf<typename Family::AddressFamily>>& list,
                  std::span<const NeighbourChange<Family>> changes) {
   for (const auto& change : changes) {

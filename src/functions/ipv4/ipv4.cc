@@ -2,17 +2,7 @@
 #include "functions/ipv4/ipv4.h"
 
 #include "base/row_limit.h"
-#include "functions/forwarding/code.h"
-
-namespace penumbra::forwarding {
-
-template class NextHops<ipv4::Family>;
-template class Fib<ipv4::Family>;
-template class FeedListener<ipv4::Family>;
-template class ForwardingFunction<ipv4::Family>;
-template std::size_t read_lookup<ipv4::Family>(const ConfigNode&);
-
-}  // namespace penumbra::forwarding
+#include "functions/forwarding/commands.h"
 
 namespace penumbra::ipv4 {
 namespace {

@@ -2,17 +2,7 @@
 #include "functions/ipv6/ipv6.h"
 
 #include "base/row_limit.h"
-#include "functions/forwarding/code.h"
-
-namespace penumbra::forwarding {
-
-template class NextHops<ipv6::Family>;
-template class Fib<ipv6::Family>;
-template class FeedListener<ipv6::Family>;
-template class ForwardingFunction<ipv6::Family>;
-template std::size_t read_lookup<ipv6::Family>(const ConfigNode&);
-
-}  // namespace penumbra::forwarding
+#include "functions/forwarding/commands.h"
 
 namespace penumbra::ipv6 {
 namespace {

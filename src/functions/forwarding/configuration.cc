@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
+#include "functions/forwarding/configuration.h"
 
 #include <fmt/format.h>
 
@@ -11,14 +11,14 @@
 #include <utility>
 
 #include "control/config_lines.h"
-#include "functions/forwarding/configuration.h"
+#include "functions/forwarding/families.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::forwarding {
-namespace detail {
+namespace {
 
 /// Reads `follow` and `table`.
-template <class Family>
+template <ForwardingFamily Family>
 void read_sources(const ConfigNode& config, RouteFeed* feed, Configuration<Family>& configuration) {
   const ConfigNode follow = config.get("follow"), table = config.get("table");
   if (!follow.present()) {
@@ -106,19 +106,19 @@ std::string own_port(typename AddressFamily::Address address, std::span<const Po
 }
 
 /// True if no packet to this prefix reaches the look-up, because its destination address already decides.
-inline bool is_never_looked_up(Ipv4Prefix prefix) {
+bool is_never_looked_up(Ipv4Prefix prefix) {
   return prefix.length >= 8 ? !prefix.address.is_unicast() : prefix.length >= 4 && prefix.address.value >> 28 >= 0xE;
 }
 
-inline void describe(const char* what, const Counts& counts, std::vector<std::string>& lines) {
+void describe(const char* what, const Counts& counts, std::vector<std::string>& lines) {
   if (counts.added + counts.removed + counts.changed == 0) return;
   lines.push_back(fmt::format("{}: {} added, {} removed, {} changed, {} as before", what, counts.added, counts.removed,
                               counts.changed, counts.kept));
 }
 
-}  // namespace detail
+}  // namespace
 
-template <class Family>
+template <ForwardingFamily Family>
 std::size_t read_lookup(const ConfigNode& config) {
   const auto& known = Family::kLookups;
   const ConfigNode node = config.is_map() ? config.get("lookup") : config;
@@ -130,14 +130,14 @@ std::size_t read_lookup(const ConfigNode& config) {
   throw node.error("no look-up is called " + quote(name) + "; " + did_you_mean_or_list(name, names));
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 Configuration<Family> read_configuration(const ConfigNode& config, const FunctionContext& context) {
   std::vector<std::string> keys{"routes", "neighbours", "follow", "table", "engine"};
   if (Family::kLookups.size() > 1) keys.emplace_back("lookup");
   if (Family::kLooksUpLinkLocal) keys.emplace_back("link_local");
   config.require_map(keys);
   Configuration<Family> configuration;
-  detail::read_sources(config, context.feed, configuration);
+  read_sources(config, context.feed, configuration);
   configuration.forwards_link_local =
       Family::kLooksUpLinkLocal && config.get("link_local").one_of(std::array{"drop", "forward"}) == "forward";
   std::vector<std::string> ports;
@@ -159,7 +159,7 @@ Configuration<Family> read_configuration(const ConfigNode& config, const Functio
   return configuration;
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 std::vector<std::string> warnings_of(const Configuration<Family>& configuration, const ConfigNode& config,
                                      std::span<const PortInfo> ports) {
   using AddressFamily = typename Family::AddressFamily;
@@ -174,7 +174,7 @@ std::vector<std::string> warnings_of(const Configuration<Family>& configuration,
   for (const auto& target : configuration.routes.targets) {
     for (const auto& hop : target.next_hops) {
       if (!hop.gateway) continue;
-      const std::string port = detail::own_port<AddressFamily>(*hop.gateway, ports);
+      const std::string port = own_port<AddressFamily>(*hop.gateway, ports);
       if (port.empty()) continue;
       add("routes", fmt::format("the gateway {} is the router's own address, on port '{}', so packets to it go nowhere",
                                 to_string(*hop.gateway), port));
@@ -182,12 +182,12 @@ std::vector<std::string> warnings_of(const Configuration<Family>& configuration,
   }
   for (const auto& route : configuration.routes.routes) {
     bool unused = !Family::is_looked_up(route.prefix);
-    if constexpr (std::is_same_v<AddressFamily, Ipv4>) unused |= detail::is_never_looked_up(route.prefix);
+    if constexpr (std::is_same_v<AddressFamily, Ipv4>) unused |= is_never_looked_up(route.prefix);
     if (unused)
       add("routes", fmt::format("no packet takes the route to {}, which is not unicast", to_string(route.prefix)));
   }
   for (const auto& neighbour : configuration.neighbours) {
-    const std::string port = detail::own_port<AddressFamily>(neighbour.address, ports);
+    const std::string port = own_port<AddressFamily>(neighbour.address, ports);
     if (port.empty()) continue;
     add("neighbours", fmt::format("{} is the router's own address, on port '{}', and no neighbour's",
                                   to_string(neighbour.address), port));
@@ -195,7 +195,7 @@ std::vector<std::string> warnings_of(const Configuration<Family>& configuration,
   return warnings;
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 FeedRequest to_request(const Configuration<Family>& configuration, std::span<const PortInfo> ports) {
   FeedRequest request{.targets = {}, .routes = {}, .follow = configuration.follow, .table = configuration.table};
   for (const auto& target : configuration.routes.targets) {
@@ -217,16 +217,25 @@ FeedRequest to_request(const Configuration<Family>& configuration, std::span<con
   return request;
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 std::vector<std::string> differences(const Configuration<Family>& before, const Configuration<Family>& after) {
   std::vector<std::string> lines;
-  detail::describe("routes", detail::compare_routes(before.routes, after.routes), lines);
-  detail::describe("neighbours", detail::compare(detail::keyed(before.neighbours), detail::keyed(after.neighbours)),
-                   lines);
+  describe("routes", compare_routes(before.routes, after.routes), lines);
+  describe("neighbours", compare(keyed(before.neighbours), keyed(after.neighbours)), lines);
   if (before.forwards_link_local != after.forwards_link_local) {
     lines.emplace_back(after.forwards_link_local ? "link_local: forward, was drop" : "link_local: drop, was forward");
   }
   return lines;
 }
+
+#define INSTANTIATE(Family)                                                                              \
+  template std::size_t read_lookup<Family>(const ConfigNode&);                                           \
+  template Configuration<Family> read_configuration<Family>(const ConfigNode&, const FunctionContext&);  \
+  template std::vector<std::string> warnings_of<Family>(const Configuration<Family>&, const ConfigNode&, \
+                                                        std::span<const PortInfo>);                      \
+  template FeedRequest to_request<Family>(const Configuration<Family>&, std::span<const PortInfo>);      \
+  template std::vector<std::string> differences<Family>(const Configuration<Family>&, const Configuration<Family>&);
+PENUMBRA_FOR_EACH_FAMILY(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace penumbra::forwarding

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
+#include "functions/forwarding/function.h"
 
 #include <rte_mbuf.h>
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 #include <utility>
 
 #include "control/config_lines.h"
-#include "functions/forwarding/function.h"
+#include "functions/forwarding/commands.h"
+#include "functions/forwarding/families.h"
+#include "functions/forwarding/show.h"
 #include "penumbra/bytes.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::forwarding {
-namespace detail {
+namespace {
 
 /// Returns why a packet is not forwarded after its look-up. The order of the checks is specified in
 /// docs/functions/ipv4.md.
-template <class Family>
+template <ForwardingFamily Family>
 typename Family::Outcome refusal(const NextHopSlotOf<Family>& slot, std::uint8_t hops_left, bool link_local) {
   using Outcome = typename Family::Outcome;
   if (link_local && slot.outcome != Outcome::local && slot.outcome != Family::kToBroadcast) return Outcome::link_local;
@@ -30,36 +31,36 @@ typename Family::Outcome refusal(const NextHopSlotOf<Family>& slot, std::uint8_t
   return slot.outcome == Outcome::forward ? Family::kTooLong : slot.outcome;
 }
 
-}  // namespace detail
+}  // namespace
 
-template <class Family>
+template <ForwardingFamily Family>
 ForwardingFunction<Family>::ForwardingFunction(const FunctionContext& context, std::size_t lookup)
-    : lookup_(lookup), fib_(context.ports, context.grace_periods, lookup) {
+    : lookup_(lookup), tables_(context.ports, context.grace_periods, lookup) {
   bind(context.ports);
   leave_to_others(context.later_ethertypes, Family::kEthertype);
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void ForwardingFunction<Family>::bind(std::span<const PortInfo> ports) {
-  ports_.assign(ports.begin(), ports.end());
+  tables_.ports.assign(ports.begin(), ports.end());
   stations_.clear();
   for (const PortInfo& port : ports) stations_.emplace_back(port.mac, port.promiscuous);
-  fib_.set_ports(ports);
+  tables_.fib.set_ports(ports);
 }
 
 /// True if a later function may handle a frame that this function does not forward.
-template <class Family>
+template <ForwardingFamily Family>
 bool ForwardingFunction<Family>::is_for_another(Outcome outcome, const std::uint8_t* frame) const {
   if (outcome == Outcome::runt || outcome == Outcome::wrong_mac) return false;
   return is_left_to_others(load_be16(frame + kEthertypeAt));
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void ForwardingFunction<Family>::pre_shade(Chunk& chunk) noexcept {
   using Header = typename Family::Header;
   const StationFilter station = stations_[chunk.rx_port];
   auto* const addresses = chunk.columns.take<typename Family::Column>(Chunk::kCapacity);
-  const auto ahead = Family::ahead(fib_.table(), lookup_);
+  const auto ahead = Family::ahead(tables_.fib.table(), lookup_);
   std::uint32_t items = 0;
   for (std::uint16_t i = 0; i < chunk.size; ++i) {
     if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
@@ -80,10 +81,10 @@ void ForwardingFunction<Family>::pre_shade(Chunk& chunk) noexcept {
   chunk.batch.outputs[0] = chunk.columns.take<std::uint16_t>(Chunk::kCapacity);
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void ForwardingFunction<Family>::post_shade(Chunk& chunk) noexcept {
   using Header = typename Family::Header;
-  const NextHopView<Family> next_hops = fib_.next_hops();
+  const NextHopView<Family> next_hops = tables_.fib.next_hops();
   const auto* const sets = static_cast<const std::uint16_t*>(chunk.batch.outputs[0]);
   const bool drops_link_local = drops_link_local_.load(std::memory_order_relaxed);
   for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
@@ -99,7 +100,7 @@ void ForwardingFunction<Family>::post_shade(Chunk& chunk) noexcept {
     });
     const bool link_local = drops_link_local && Header::is_link_local(header);
     if (header[Header::kHopsLeftAt] <= 1 || total_bytes > slot.mtu || link_local) [[unlikely]] {
-      chunk.verdicts[i] = drop_or_punt(detail::refusal<Family>(slot, header[Header::kHopsLeftAt], link_local));
+      chunk.verdicts[i] = drop_or_punt(refusal<Family>(slot, header[Header::kHopsLeftAt], link_local));
       continue;
     }
     std::memcpy(frame, slot.addresses.data(), slot.addresses.size());
@@ -115,7 +116,7 @@ void ForwardingFunction<Family>::post_shade(Chunk& chunk) noexcept {
 
 /// Must not access the table's control side: its owner may hold a lock while it waits for this worker to become
 /// quiescent.
-template <class Family>
+template <ForwardingFamily Family>
 std::string ForwardingFunction<Family>::trace(const Chunk& chunk, std::uint16_t packet) const {
   using Header = typename Family::Header;
   const rte_mbuf* const mbuf = chunk.packets[packet];
@@ -139,7 +140,7 @@ std::string ForwardingFunction<Family>::trace(const Chunk& chunk, std::uint16_t 
   }
   if (sent) {
     const MacAddress neighbour{std::uint64_t{load_be16(frame)} << 32 | load_be32(frame + 2)};
-    return line + ": to " + to_string(neighbour) + " out of " + ports_[verdict.value].name;
+    return line + ": to " + to_string(neighbour) + " out of " + tables_.ports[verdict.value].name;
   }
   for (std::size_t i = 0; i < reasons_->size(); ++i) {
     if (drop_or_punt(i) == verdict) return line + ": " + (*reasons_)[i].name;
@@ -147,87 +148,116 @@ std::string ForwardingFunction<Family>::trace(const Chunk& chunk, std::uint16_t 
   return line;
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void ForwardingFunction<Family>::configure(const ConfigNode& config, const FunctionContext& context) {
   Configuration<Family> configuration = read_configuration<Family>(config, context);
-  warnings_ = warnings_of(configuration, config, ports_);
+  warnings_ = warnings_of(configuration, config, tables_.ports);
   const char* key = "neighbours";
   try {
     // Neighbours are added first, so that no route exists before its next hop.
-    for (const auto& neighbour : configuration.neighbours) fib_.set_neighbour(neighbour);
-    fib_.commit();
+    for (const auto& neighbour : configuration.neighbours) tables_.fib.set_neighbour(neighbour);
+    tables_.fib.commit();
     key = "routes";
     if (configuration.follows()) {
-      FeedRequest request = to_request(configuration, ports_);
+      FeedRequest request = to_request(configuration, tables_.ports);
       request.wants_ipv4 = Family::kEthertype == kIpv4Ethertype;
       request.wants_ipv6 = !request.wants_ipv4 || !is_left_to_others(kIpv6Ethertype);
-      subscription_ = context.feed->subscribe(request, listener_);
+      tables_.subscription = context.feed->subscribe(request, tables_.listener);
     } else if (!configuration.routes.routes.empty()) {
-      fib_.load(configuration.routes);
+      tables_.fib.load(configuration.routes);
     }
   } catch (const std::logic_error& error) {  // a limit was reached
     const ConfigNode file = config.get(key);
     if (!file.present()) throw config.error(error.what());
     throw file.error((control::has_own_lines(file) ? "" : file.path().string() + ": ") + error.what());
   }
-  configuration_ = std::move(configuration);
-  reasons_ = &Family::reasons(configuration_.host_has_routes());
-  drops_link_local_ = Family::kLooksUpLinkLocal && !configuration_.forwards_link_local;
+  tables_.configuration = std::move(configuration);
+  reasons_ = &Family::reasons(tables_.configuration.host_has_routes());
+  drops_link_local_ = Family::kLooksUpLinkLocal && !tables_.configuration.forwards_link_local;
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 std::vector<std::string> ForwardingFunction<Family>::differences(const Function& next, const ConfigNode& config) const {
   const auto& replacement = dynamic_cast<const ForwardingFunction&>(next);
-  const Configuration<Family>& other = replacement.configuration_;
+  const Configuration<Family>& other = replacement.tables_.configuration;
   if (replacement.lookup_ != lookup_) {
     const ConfigNode node = config.get("lookup");
     throw(node.present() ? node : config).error("another look-up takes a restart");
   }
   for (const char* key : {"follow", "table"}) {
-    const bool same =
-        std::string_view(key) == "table" ? other.table == configuration_.table : other.follow == configuration_.follow;
+    const bool same = std::string_view(key) == "table" ? other.table == tables_.configuration.table
+                                                       : other.follow == tables_.configuration.follow;
     if (same) continue;
     const ConfigNode node = config.get(key);
     throw(node.present() ? node : config).error("another source of routes takes a restart");
   }
-  return forwarding::differences(configuration_, other);
+  return forwarding::differences(tables_.configuration, other);
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void ForwardingFunction<Family>::exchange(Function& next) {
-  Configuration<Family>& other = dynamic_cast<ForwardingFunction&>(next).configuration_;
+  Configuration<Family>& other = dynamic_cast<ForwardingFunction&>(next).tables_.configuration;
   try {
-    for (const auto& neighbour : other.neighbours) fib_.set_neighbour(neighbour);
-    if (subscription_ != nullptr) {
-      subscription_->replace_own(to_request(other, ports_));
+    for (const auto& neighbour : other.neighbours) tables_.fib.set_neighbour(neighbour);
+    if (tables_.subscription != nullptr) {
+      tables_.subscription->replace_own(to_request(other, tables_.ports));
     } else {
-      fib_.load(other.routes);
+      tables_.fib.load(other.routes);
     }
   } catch (...) {
-    forget_neighbours(other.neighbours, configuration_.neighbours);
-    for (const auto& neighbour : configuration_.neighbours) fib_.set_neighbour(neighbour);
-    fib_.commit();
-    if (subscription_ != nullptr) subscription_->replace_own(to_request(configuration_, ports_));
+    forget_neighbours(other.neighbours, tables_.configuration.neighbours);
+    for (const auto& neighbour : tables_.configuration.neighbours) tables_.fib.set_neighbour(neighbour);
+    tables_.fib.commit();
+    if (tables_.subscription != nullptr)
+      tables_.subscription->replace_own(to_request(tables_.configuration, tables_.ports));
     throw;
   }
-  forget_neighbours(configuration_.neighbours, other.neighbours);
-  fib_.commit();
-  std::swap(configuration_, other);
-  drops_link_local_ = Family::kLooksUpLinkLocal && !configuration_.forwards_link_local;
+  forget_neighbours(tables_.configuration.neighbours, other.neighbours);
+  tables_.fib.commit();
+  std::swap(tables_.configuration, other);
+  drops_link_local_ = Family::kLooksUpLinkLocal && !tables_.configuration.forwards_link_local;
 }
 
 /// Removes the neighbours of `known` that are not in `kept`.
-template <class Family>
+template <ForwardingFamily Family>
 void ForwardingFunction<Family>::forget_neighbours(Neighbours known, Neighbours kept) {
   std::set<std::pair<std::string, Address>> keep;
   for (const auto& neighbour : kept) keep.emplace(neighbour.port, neighbour.address);
   for (const auto& neighbour : known) {
-    if (!keep.contains({neighbour.port, neighbour.address})) fib_.remove_neighbour(neighbour.address, neighbour.port);
+    if (!keep.contains({neighbour.port, neighbour.address}))
+      tables_.fib.remove_neighbour(neighbour.address, neighbour.port);
   }
 }
 
-/// Creates a function from its configuration (FunctionInfo::create).
-template <class Family>
+template <ForwardingFamily Family>
+std::unique_ptr<Change> ForwardingFunction<Family>::prepare(std::string_view command, std::string_view action,
+                                                            const CommandEntries& entries) {
+  return forwarding::prepare(tables_, command, action, entries);
+}
+
+template <ForwardingFamily Family>
+std::vector<ConfigTable> ForwardingFunction<Family>::tables() const {
+  return config_tables(tables_.configuration);
+}
+
+template <ForwardingFamily Family>
+void ForwardingFunction<Family>::tables_are_saved() {
+  tables_.configuration.saved_routes.clear();
+  tables_.configuration.saved_neighbours.clear();
+}
+
+template <ForwardingFamily Family>
+nlohmann::ordered_json ForwardingFunction<Family>::explain(const Chunk& chunk, std::uint16_t packet) const {
+  return forwarding::explain(tables_, chunk, packet);
+}
+
+template <ForwardingFamily Family>
+nlohmann::ordered_json ForwardingFunction<Family>::show(std::string_view topic,
+                                                        std::span<const std::string> arguments) const {
+  return forwarding::show(tables_, topic, arguments, is_left_to_others(kIpv6Ethertype));
+}
+
+template <ForwardingFamily Family>
 std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
   std::unique_ptr<ForwardingFunction<Family>> function;
   const std::size_t lookup = read_lookup<Family>(config);
@@ -239,5 +269,11 @@ std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext
   function->configure(config, context);
   return function;
 }
+
+#define INSTANTIATE(Family)                  \
+  template class ForwardingFunction<Family>; \
+  template std::unique_ptr<Function> create<Family>(const ConfigNode&, const FunctionContext&);
+PENUMBRA_FOR_EACH_FAMILY(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace penumbra::forwarding

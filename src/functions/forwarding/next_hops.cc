@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
+#include "functions/forwarding/next_hops.h"
 
 #include <algorithm>
 #include <new>
@@ -7,21 +7,21 @@
 #include <string>
 #include <utility>
 
-#include "functions/forwarding/next_hops.h"
+#include "functions/forwarding/families.h"
 
 namespace penumbra::forwarding {
-namespace detail {
+namespace {
 
-inline constexpr std::size_t kWords = 65'536;  // all possible look-up results, including the result for no route
-inline constexpr std::size_t kSlots = 65'536;  // twice kMaxLinks: all links can change without a grace period
+constexpr std::size_t kWords = 65'536;  // all possible look-up results, including the result for no route
+constexpr std::size_t kSlots = 65'536;  // twice kMaxLinks: all links can change without a grace period
 
 /// Outcomes without next hop have fixed slots. Slot 0 means no route, because the word of a set is initially 0.
-template <class Family>
+template <ForwardingFamily Family>
 constexpr std::array kFixedSlots{Family::Outcome::no_route,    Family::Outcome::local,
                                  Family::kToBroadcast,         Family::Outcome::blackhole,
                                  Family::Outcome::unreachable, Family::Outcome::unreachable_by_host};
 
-template <class Family>
+template <ForwardingFamily Family>
 std::uint16_t fixed_slot(typename Family::Outcome outcome) {
   const auto& slots = kFixedSlots<Family>;
   return static_cast<std::uint16_t>(std::find(slots.begin(), slots.end(), outcome) - slots.begin());
@@ -34,42 +34,42 @@ Element* untouched(std::size_t count) {  // pages stay unmapped until they are w
   return static_cast<Element*>(memory);
 }
 
-inline void write_mac(MacAddress mac, std::uint8_t* bytes) {
+void write_mac(MacAddress mac, std::uint8_t* bytes) {
   for (int i = 0; i < 6; ++i) bytes[i] = static_cast<std::uint8_t>(mac.value >> (40 - 8 * i));
 }
 
 /// Returns 32 bits for BucketClaim::identity. Different gateways of one target may, rarely, have the same number. Such
 /// gateways compete for the same buckets more often.
-inline std::uint64_t number(Ipv4Address address) {
+std::uint64_t number(Ipv4Address address) {
   return address.value;
 }
-inline std::uint64_t number(Ipv6Address address) {
+std::uint64_t number(Ipv6Address address) {
   return hash(Ipv6Prefix{address, Ipv6::kBits}) >> 32;
 }
 
-}  // namespace detail
+}  // namespace
 
-template <class Family>
+template <ForwardingFamily Family>
 NextHops<Family>::NextHops(GracePeriods& grace_periods, std::span<const PortInfo> ports)
     : grace_periods_(grace_periods),
       ports_(ports.begin(), ports.end()),
-      words_(std::make_unique<std::uint32_t[]>(detail::kWords)),
-      buckets_(detail::untouched<std::uint16_t>(kMaxSets * kBuckets)),
-      slots_(detail::untouched<NextHopSlot>(detail::kSlots)),
+      words_(std::make_unique<std::uint32_t[]>(kWords)),
+      buckets_(untouched<std::uint16_t>(kMaxSets * kBuckets)),
+      slots_(untouched<NextHopSlot>(kSlots)),
       sets_(kMaxSets) {
-  const auto& fixed = detail::kFixedSlots<Family>;
+  const auto& fixed = kFixedSlots<Family>;
   view_.sets_ = words_.get();
   view_.buckets_ = buckets_.get();
   view_.slots_ = slots_.get();
   for (std::size_t i = kMaxSets; i-- > 0;) free_sets_.push_back(static_cast<SetId>(i));
-  for (std::size_t i = detail::kSlots; i-- > fixed.size();) free_slots_.push_back(static_cast<std::uint16_t>(i));
+  for (std::size_t i = kSlots; i-- > fixed.size();) free_slots_.push_back(static_cast<std::uint16_t>(i));
   for (std::size_t i = 0; i < fixed.size(); ++i) {
     slots_[i] = NextHopSlot{};
     slots_[i].outcome = fixed[i];
   }
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 SetId NextHops<Family>::acquire(const Target& target) {
   if (const auto found = by_target_.find(target); found != by_target_.end()) {
     ++sets_[found->second].references;
@@ -101,7 +101,7 @@ SetId NextHops<Family>::acquire(const Target& target) {
   return id;
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void NextHops<Family>::check_room(const Target& target, const std::set<LinkKey>& links) const {
   if (target.hops.size() > kMaxHops) {
     throw std::invalid_argument("a route may have at most " + std::to_string(kMaxHops) + " next hops");
@@ -119,19 +119,19 @@ void NextHops<Family>::check_room(const Target& target, const std::set<LinkKey>&
 }
 
 /// Requires a target that needs a single slot.
-template <class Family>
+template <ForwardingFamily Family>
 std::uint32_t NextHops<Family>::word_of(const Target& target) const {
   switch (target.kind) {
     case Target::Kind::local:
-      return detail::fixed_slot<Family>(Outcome::local);
+      return fixed_slot<Family>(Outcome::local);
     case Target::Kind::broadcast:
-      return detail::fixed_slot<Family>(Family::kToBroadcast);
+      return fixed_slot<Family>(Family::kToBroadcast);
     case Target::Kind::blackhole:
-      return detail::fixed_slot<Family>(Outcome::blackhole);
+      return fixed_slot<Family>(Outcome::blackhole);
     case Target::Kind::unreachable:
-      return detail::fixed_slot<Family>(Outcome::unreachable);
+      return fixed_slot<Family>(Outcome::unreachable);
     case Target::Kind::unreachable_by_host:
-      return detail::fixed_slot<Family>(Outcome::unreachable_by_host);
+      return fixed_slot<Family>(Outcome::unreachable_by_host);
     case Target::Kind::unicast:
       break;
   }
@@ -139,14 +139,14 @@ std::uint32_t NextHops<Family>::word_of(const Target& target) const {
 }
 
 /// Requires a target with several links.
-template <class Family>
+template <ForwardingFamily Family>
 void NextHops<Family>::share(SetId set, const Target& target) {
   std::map<LinkKey, std::uint32_t> weights;  // a link that occurs twice has both weights
   for (const Hop& hop : target.hops) weights[{hop.port, hop.gateway}] += hop.weight;
   std::vector<BucketClaim> claims;
   std::vector<std::uint16_t> slots;
   for (const auto& [key, weight] : weights) {
-    const std::uint64_t gateway = key.gateway ? std::uint64_t{1} << 32 | detail::number(*key.gateway) : 0;
+    const std::uint64_t gateway = key.gateway ? std::uint64_t{1} << 32 | number(*key.gateway) : 0;
     claims.push_back({.identity = std::uint64_t{key.port} << 33 | gateway, .weight = weight});
     slots.push_back(links_.at(key).slot);
   }
@@ -157,7 +157,7 @@ void NextHops<Family>::share(SetId set, const Target& target) {
   publish(set, NextHopView<Family>::kShared);
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 std::uint16_t NextHops<Family>::take_slot(const NextHopSlot& content) {
   const std::uint16_t slot = free_slots_.back();
   free_slots_.pop_back();
@@ -165,7 +165,7 @@ std::uint16_t NextHops<Family>::take_slot(const NextHopSlot& content) {
   return slot;
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 NextHopSlotOf<Family> NextHops<Family>::describe(const LinkKey& key, const Link& link) const {
   NextHopSlot slot;
   if (key.port == Hop::kHost) {
@@ -177,24 +177,24 @@ NextHopSlotOf<Family> NextHops<Family>::describe(const LinkKey& key, const Link&
   slot.outcome = link.mac ? Outcome::forward : Outcome::unknown_neighbour;
   if (link.mac) {
     slot.mtu = port.mtu;
-    detail::write_mac(*link.mac, slot.addresses.data());
-    detail::write_mac(port.mac, slot.addresses.data() + 6);
+    write_mac(*link.mac, slot.addresses.data());
+    write_mac(port.mac, slot.addresses.data() + 6);
   }
   return slot;
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void NextHops<Family>::publish(SetId set, std::uint32_t word) {
   sets_[set].word = word;
   __atomic_store_n(&words_[set], word, __ATOMIC_RELEASE);
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void NextHops<Family>::release(SetId set) {
   if (--sets_[set].references == 0) drop(set);
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void NextHops<Family>::set_references(std::span<const std::uint32_t> references) {
   for (std::size_t set = 0; set < kMaxSets; ++set) {
     if (sets_[set].target == nullptr) continue;
@@ -204,7 +204,7 @@ void NextHops<Family>::set_references(std::span<const std::uint32_t> references)
 }
 
 /// Removes a set. The word, buckets and slots of the set stay because readers may still use them.
-template <class Family>
+template <ForwardingFamily Family>
 void NextHops<Family>::drop(SetId set) {
   const Target& target = *sets_[set].target;
   if (target.kind == Target::Kind::unicast) {
@@ -221,7 +221,7 @@ void NextHops<Family>::drop(SetId set) {
   released_.sets.push_back(set);
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 bool NextHops<Family>::set_neighbour(std::uint16_t port, Address gateway, MacAddress mac) {
   const LinkKey key{port, gateway};
   const auto found = links_.find(key);
@@ -235,7 +235,7 @@ bool NextHops<Family>::set_neighbour(std::uint16_t port, Address gateway, MacAdd
   return true;
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 bool NextHops<Family>::remove_neighbour(std::uint16_t port, Address gateway) {
   const LinkKey key{port, gateway};
   const auto found = links_.find(key);
@@ -250,14 +250,14 @@ bool NextHops<Family>::remove_neighbour(std::uint16_t port, Address gateway) {
   return true;
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 std::optional<MacAddress> NextHops<Family>::neighbour(std::uint16_t port, Address gateway) const {
   const auto found = links_.find({port, gateway});
   return found == links_.end() ? std::nullopt : found->second.mac;
 }
 
 /// Moves a link whose MAC address has changed to a new slot, and redirects its users.
-template <class Family>
+template <ForwardingFamily Family>
 void NextHops<Family>::move_link(const LinkKey& key, Link& link) {
   if (link.users.empty()) return;
   const std::uint16_t slot = take_slot(describe(key, link));
@@ -266,7 +266,7 @@ void NextHops<Family>::move_link(const LinkKey& key, Link& link) {
   link.slot = slot;
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void NextHops<Family>::redirect(SetId set, std::uint16_t from, std::uint16_t to) {
   if (sets_[set].word != NextHopView<Family>::kShared) {
     publish(set, to);
@@ -278,7 +278,7 @@ void NextHops<Family>::redirect(SetId set, std::uint16_t from, std::uint16_t to)
   }
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void NextHops<Family>::set_ports(std::span<const PortInfo> ports) {
   ports_.assign(ports.begin(), ports.end());
   for (const auto& [key, link] : links_) {
@@ -286,14 +286,14 @@ void NextHops<Family>::set_ports(std::span<const PortInfo> ports) {
   }
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void NextHops<Family>::retire() {
   if (released_.empty()) return;
   released_.grace_period = grace_periods_.start();
   retired_.push_back(std::exchange(released_, {}));
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void NextHops<Family>::reclaim(bool wait) {
   while (!retired_.empty() && grace_periods_.elapsed(retired_.front().grace_period, wait)) {
     const auto& [grace_period, sets, slots] = retired_.front();
@@ -302,5 +302,9 @@ void NextHops<Family>::reclaim(bool wait) {
     retired_.pop_front();
   }
 }
+
+#define INSTANTIATE(Family) template class NextHops<Family>;
+PENUMBRA_FOR_EACH_FAMILY(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace penumbra::forwarding

@@ -1,31 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Shows routes, neighbours and sources. If a feed fills the table, all routes of the feed are shown, including inactive
-// routes.
-#pragma once
+#include "functions/forwarding/show.h"
 
 #include <rte_mbuf.h>
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/row_limit.h"
 #include "control/route_json.h"
-#include "functions/forwarding/function.h"
+#include "functions/forwarding/ethernet.h"
+#include "functions/forwarding/families.h"
+#include "penumbra/bytes.h"
 
 namespace penumbra::forwarding {
-namespace detail {
+namespace {
 
-inline std::string to_text(const FeedHop::Gateway& gateway) {
+std::string to_text(const FeedHop::Gateway& gateway) {
   if (const auto* const four = std::get_if<Ipv4Address>(&gateway)) return to_string(*four);
   const auto* const six = std::get_if<Ipv6Address>(&gateway);
   return six == nullptr ? "" : to_string(*six);
@@ -38,7 +33,7 @@ bool is_of_other_family(const FeedHop::Gateway& gateway) {
 }
 
 /// Lists routes as JSON, prefix by prefix.
-template <class Family>
+template <ForwardingFamily Family>
 class Listing {
  public:
   using Prefix = typename Family::Prefix;
@@ -141,7 +136,7 @@ class Listing {
 };
 
 /// Returns the longest of the prefixes that covers the address.
-inline std::optional<Ipv6Prefix> longest_match(std::span<const Ipv6Prefix> prefixes, Ipv6Address address) {
+std::optional<Ipv6Prefix> longest_match(std::span<const Ipv6Prefix> prefixes, Ipv6Address address) {
   std::optional<Ipv6Prefix> longest;
   for (const Ipv6Prefix prefix : prefixes) {
     if (prefix.contains(address) && (!longest || prefix.length > longest->length)) longest = prefix;
@@ -149,54 +144,30 @@ inline std::optional<Ipv6Prefix> longest_match(std::span<const Ipv6Prefix> prefi
   return longest;
 }
 
-}  // namespace detail
-
 /// Returns the prefixes of the followed IPv6 routes that no function of the pipeline uses.
-template <class Family>
-std::vector<Ipv6Prefix> ForwardingFunction<Family>::shown_beside() const {
-  if (subscription_ == nullptr || Family::kEthertype == kIpv6Ethertype) return {};
-  return subscription_->ipv6_prefixes();
+template <ForwardingFamily Family>
+std::vector<Ipv6Prefix> shown_beside(const RouteSubscription* subscription) {
+  if (subscription == nullptr || Family::kEthertype == kIpv6Ethertype) return {};
+  return subscription->ipv6_prefixes();
 }
 
-/// Repeats the look-up on the control side of the table, because the result of a worker has no prefix.
-template <class Family>
-nlohmann::ordered_json ForwardingFunction<Family>::explain(const Chunk& chunk, std::uint16_t packet) const {
-  auto explained = nlohmann::ordered_json::object();
-  const auto* const items = chunk.packet_of_item.data();
-  if (std::find(items, items + chunk.batch.items, packet) == items + chunk.batch.items) return explained;
-  const auto* const frame = rte_pktmbuf_mtod(chunk.packets[packet], const std::uint8_t*);
-  const Address destination = Family::Header::destination(frame + kEthernetBytes);
-  const auto answer = fib_.lookup(destination);
-  explained["route"] = answer ? nlohmann::ordered_json(to_string(answer->prefix)) : nlohmann::ordered_json();
-  explained["leads_to"] = answer ? answer->target : "nowhere: there is no route";
-  const Verdict verdict = chunk.verdicts[packet];
-  if (verdict.kind != Verdict::Kind::send) return explained;
-  const MacAddress mac{std::uint64_t{load_be16(frame)} << 32 | load_be32(frame + 2)};
-  explained["neighbour"] = to_string(mac);
-  for (const auto& neighbour : fib_.neighbours()) {
-    if (neighbour.mac != mac || neighbour.port != ports_[verdict.value].name) continue;
-    const std::string address = to_string(neighbour.address);
-    const bool is_gateway = answer && answer->target.find("via " + address + " ") != std::string::npos;
-    if (is_gateway || neighbour.address == destination) explained["neighbour"] = address + " lladdr " + to_string(mac);
+template <ForwardingFamily Family>
+nlohmann::ordered_json show_memory(const Fib<Family>& fib) {
+  auto list = nlohmann::ordered_json::array();
+  for (const StructureMemory& each : fib.memory()) {
+    nlohmann::ordered_json row{{"structure", each.structure}, {"prefixes", each.prefixes}, {"bytes", each.bytes}};
+    row["bytes_per_prefix"] =
+        each.prefixes == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(each.bytes / each.prefixes);
+    list.push_back(std::move(row));
   }
-  return explained;
+  return list;
 }
 
-template <class Family>
-nlohmann::ordered_json ForwardingFunction<Family>::show(std::string_view topic,
-                                                        std::span<const std::string> arguments) const {
-  if (topic == "routes") return show_routes(arguments);
-  if (!arguments.empty()) throw std::invalid_argument(std::string(topic) + " takes no arguments");
-  if (topic == "neighbours") return show_neighbours();
-  if (topic == "sources") return show_sources();
-  throw std::invalid_argument("there is nothing to show under '" + std::string(topic) + "'");
-}
-
-template <class Family>
-nlohmann::ordered_json ForwardingFunction<Family>::show_routes(std::span<const std::string> arguments) const {
+template <ForwardingFamily Family>
+nlohmann::ordered_json show_routes(const Tables<Family>& tables, std::span<const std::string> arguments) {
   if (std::ranges::count(arguments, "--memory") > 0) {
     if (arguments.size() > 1) throw std::invalid_argument("--memory takes no other argument");
-    return show_memory();
+    return show_memory(tables.fib);
   }
   const RowLimit limit(arguments);
   arguments = limit.rest();
@@ -204,22 +175,22 @@ nlohmann::ordered_json ForwardingFunction<Family>::show_routes(std::span<const s
     throw std::invalid_argument("expected one PREFIX, one ADDRESS, 'all' or --limit N");
   }
   const bool everything = arguments.empty();
-  const auto beside = shown_beside();
-  detail::Listing<Family> listing(fib_, subscription_.get(), ports_);
+  const auto beside = shown_beside<Family>(tables.subscription.get());
+  Listing<Family> listing(tables.fib, tables.subscription.get(), tables.ports);
   std::string note = "the table is empty";
   if (everything) {
-    listing.add(fib_.rows(limit.most()));
+    listing.add(tables.fib.rows(limit.most()));
     for (const Ipv6Prefix prefix : std::span(beside).first(std::min(limit.most(), beside.size()))) {
       listing.add_beside(prefix);
     }
   } else if (const auto address = Family::parse_address(arguments[0])) {
-    if (const auto answer = fib_.lookup(*address)) listing.add(answer->prefix);
+    if (const auto answer = tables.fib.lookup(*address)) listing.add(answer->prefix);
     note = arguments[0] + " unreachable";
   } else if (const auto prefix = Family::parse_prefix(arguments[0])) {
     listing.add(*prefix);
     note = "no route to exactly " + arguments[0];
   } else if (const auto address6 = parse_ipv6_address(arguments[0])) {
-    if (const auto match = detail::longest_match(beside, *address6)) listing.add_beside(*match);
+    if (const auto match = longest_match(beside, *address6)) listing.add_beside(*match);
     note = arguments[0] + " unreachable";
   } else if (const auto prefix6 = parse_ipv6_prefix(arguments[0])) {
     if (std::ranges::count(beside, *prefix6) > 0) listing.add_beside(*prefix6);
@@ -230,14 +201,14 @@ nlohmann::ordered_json ForwardingFunction<Family>::show_routes(std::span<const s
     throw std::invalid_argument("expected a PREFIX, an ADDRESS or 'all', found '" + arguments[0] + "'");
   }
   const std::size_t shown = listing.prefixes();
-  const std::size_t total = everything ? std::max(shown, fib_.prefixes() + beside.size()) : shown;
+  const std::size_t total = everything ? std::max(shown, tables.fib.prefixes() + beside.size()) : shown;
   nlohmann::ordered_json answer = RowLimit::answer("routes", listing.take(), shown, total);
   if (shown > 0) note = answer.value("note", "");
-  if (subscription_ != nullptr) {
-    for (const FeedSource& source : subscription_->sources()) {
+  if (tables.subscription != nullptr) {
+    for (const FeedSource& source : tables.subscription->sources()) {
       if (!source.problem.empty()) note += (note.empty() ? "" : "; ") + source.problem;
     }
-    if (const std::size_t refused = listener_.refused(); refused > 0) {
+    if (const std::size_t refused = tables.listener.refused(); refused > 0) {
       note += (note.empty() ? "" : "; ") + std::to_string(refused) + " routes or neighbours found no room in the table";
     }
   }
@@ -245,45 +216,32 @@ nlohmann::ordered_json ForwardingFunction<Family>::show_routes(std::span<const s
   return answer;
 }
 
-template <class Family>
-nlohmann::ordered_json ForwardingFunction<Family>::show_memory() const {
+template <ForwardingFamily Family>
+nlohmann::ordered_json show_neighbours(const Tables<Family>& tables, bool leaves_ipv6) {
   auto list = nlohmann::ordered_json::array();
-  for (const StructureMemory& each : fib_.memory()) {
-    nlohmann::ordered_json row{{"structure", each.structure}, {"prefixes", each.prefixes}, {"bytes", each.bytes}};
-    row["bytes_per_prefix"] =
-        each.prefixes == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(each.bytes / each.prefixes);
-    list.push_back(std::move(row));
-  }
-  return list;
-}
-
-template <class Family>
-nlohmann::ordered_json ForwardingFunction<Family>::show_neighbours() const {
-  auto list = nlohmann::ordered_json::array();
-  if (subscription_ == nullptr) {
-    for (const auto& [address, port, mac] : fib_.neighbours()) {
+  if (tables.subscription == nullptr) {
+    for (const auto& [address, port, mac] : tables.fib.neighbours()) {
       list.push_back({{"address", to_string(address)}, {"port", port}, {"mac", to_string(mac)}});
     }
     return list;
   }
-  for (const FeedNeighbour& neighbour : subscription_->neighbours()) {
+  for (const FeedNeighbour& neighbour : tables.subscription->neighbours()) {
     const bool six = std::holds_alternative<Ipv6Address>(neighbour.address);
     const bool own = six == (Family::kEthertype == kIpv6Ethertype);
-    if (!own && (!six || is_left_to_others(kIpv6Ethertype))) continue;
+    if (!own && (!six || leaves_ipv6)) continue;
     const std::string address = std::visit([](auto known) { return to_string(known); }, neighbour.address);
     list.push_back({{"address", address},
-                    {"port", ports_[neighbour.port].name},
+                    {"port", tables.ports[neighbour.port].name},
                     {"mac", neighbour.mac ? nlohmann::ordered_json(to_string(*neighbour.mac)) : nullptr},
                     {"state", neighbour.state}});
   }
   return list;
 }
 
-template <class Family>
-nlohmann::ordered_json ForwardingFunction<Family>::show_sources() const {
+nlohmann::ordered_json show_sources(const RouteSubscription* subscription) {
   auto list = nlohmann::ordered_json::array();
-  if (subscription_ == nullptr) return list;
-  for (const FeedSource& source : subscription_->sources()) {
+  if (subscription == nullptr) return list;
+  for (const FeedSource& source : subscription->sources()) {
     nlohmann::ordered_json row{{"source", source.name}, {"problem", source.problem}};
     if (source.name == "kernel") row["overflows"] = source.overflows;
     if (source.name == "fpm") {
@@ -297,5 +255,48 @@ nlohmann::ordered_json ForwardingFunction<Family>::show_sources() const {
   }
   return list;
 }
+
+}  // namespace
+
+/// Repeats the look-up on the control side of the table, because the result of a worker has no prefix.
+template <ForwardingFamily Family>
+nlohmann::ordered_json explain(const Tables<Family>& tables, const Chunk& chunk, std::uint16_t packet) {
+  auto explained = nlohmann::ordered_json::object();
+  const auto* const items = chunk.packet_of_item.data();
+  if (std::find(items, items + chunk.batch.items, packet) == items + chunk.batch.items) return explained;
+  const auto* const frame = rte_pktmbuf_mtod(chunk.packets[packet], const std::uint8_t*);
+  const auto destination = Family::Header::destination(frame + kEthernetBytes);
+  const auto answer = tables.fib.lookup(destination);
+  explained["route"] = answer ? nlohmann::ordered_json(to_string(answer->prefix)) : nlohmann::ordered_json();
+  explained["leads_to"] = answer ? answer->target : "nowhere: there is no route";
+  const Verdict verdict = chunk.verdicts[packet];
+  if (verdict.kind != Verdict::Kind::send) return explained;
+  const MacAddress mac{std::uint64_t{load_be16(frame)} << 32 | load_be32(frame + 2)};
+  explained["neighbour"] = to_string(mac);
+  for (const auto& neighbour : tables.fib.neighbours()) {
+    if (neighbour.mac != mac || neighbour.port != tables.ports[verdict.value].name) continue;
+    const std::string address = to_string(neighbour.address);
+    const bool is_gateway = answer && answer->target.find("via " + address + " ") != std::string::npos;
+    if (is_gateway || neighbour.address == destination) explained["neighbour"] = address + " lladdr " + to_string(mac);
+  }
+  return explained;
+}
+
+template <ForwardingFamily Family>
+nlohmann::ordered_json show(const Tables<Family>& tables, std::string_view topic,
+                            std::span<const std::string> arguments, bool leaves_ipv6) {
+  if (topic == "routes") return show_routes(tables, arguments);
+  if (!arguments.empty()) throw std::invalid_argument(std::string(topic) + " takes no arguments");
+  if (topic == "neighbours") return show_neighbours(tables, leaves_ipv6);
+  if (topic == "sources") return show_sources(tables.subscription.get());
+  throw std::invalid_argument("there is nothing to show under '" + std::string(topic) + "'");
+}
+
+#define INSTANTIATE(Family)                                                                                           \
+  template nlohmann::ordered_json explain<Family>(const Tables<Family>&, const Chunk&, std::uint16_t);                \
+  template nlohmann::ordered_json show<Family>(const Tables<Family>&, std::string_view, std::span<const std::string>, \
+                                               bool);
+PENUMBRA_FOR_EACH_FAMILY(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace penumbra::forwarding

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
+#include "functions/forwarding/feed_listener.h"
 
 #include <stdexcept>
 
-#include "functions/forwarding/feed_listener.h"
+#include "functions/forwarding/families.h"
 
 namespace penumbra::forwarding {
-namespace detail {
+namespace {
 
-inline constexpr std::uint32_t kMetric = 0;
+constexpr std::uint32_t kMetric = 0;
 
 /// Converts a target. A next hop with a gateway of the other family (RFC 8950) is left to the host.
-template <class Family>
+template <ForwardingFamily Family>
 TargetOf<Family> to_target(const FeedTarget& from) {
   using Address = typename Family::Address;
   using Hop = HopOf<Family>;
@@ -30,7 +30,7 @@ TargetOf<Family> to_target(const FeedTarget& from) {
   return target;
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 const TargetOf<Family>& by_host() {
   static const TargetOf<Family> kTarget{.kind = FeedTarget::Kind::unicast,
                                         .hops = {{.port = HopOf<Family>::kHost, .gateway = std::nullopt}}};
@@ -48,13 +48,13 @@ bool is_taken(const Change& change) {
   }
 }
 
-}  // namespace detail
+}  // namespace
 
 /// Returns false if the table refuses the change. A refused change is stored and tried again later.
-template <class Family>
+template <ForwardingFamily Family>
 template <class Change>
 bool FeedListener<Family>::try_to(const Subject& subject, const Change& change) {
-  const bool taken = detail::is_taken(change);
+  const bool taken = is_taken(change);
   if (taken) {
     refused_.erase(subject);
   } else {
@@ -66,7 +66,7 @@ bool FeedListener<Family>::try_to(const Subject& subject, const Change& change) 
 
 /// Tries refused changes again, because removed entries may have made room. A failure costs microseconds, so a call
 /// stops after a few failures. The next call continues after the last change that was tried.
-template <class Family>
+template <ForwardingFamily Family>
 void FeedListener<Family>::try_again() {
   constexpr int kMostFailures = 8;
   int failures = 0;
@@ -74,7 +74,7 @@ void FeedListener<Family>::try_again() {
   for (std::size_t left = refused_.size(); left > 0 && failures < kMostFailures; --left) {
     if (at == refused_.end()) at = refused_.begin();
     last_tried_ = at->first;
-    if (detail::is_taken(at->second)) {
+    if (is_taken(at->second)) {
       at = refused_.erase(at);
     } else {
       ++failures;
@@ -85,43 +85,45 @@ void FeedListener<Family>::try_again() {
 }
 
 /// Lets the host forward packets to `prefix`, because the former target is no longer valid.
-template <class Family>
+template <ForwardingFamily Family>
 void FeedListener<Family>::give_to_host(Prefix prefix) {
-  if (detail::is_taken([&] { fib_.replace_route(prefix, detail::kMetric, detail::by_host<Family>()); })) return;
-  detail::is_taken([&] { fib_.remove_route(prefix, detail::kMetric); });
+  if (is_taken([&] { fib_.replace_route(prefix, kMetric, by_host<Family>()); })) return;
+  is_taken([&] { fib_.remove_route(prefix, kMetric); });
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void FeedListener<Family>::put(Prefix prefix, const FeedTarget& target) {
   if (!Family::is_looked_up(prefix)) return;
-  const auto change = [this, prefix, to = detail::to_target<Family>(target)] {
-    fib_.replace_route(prefix, detail::kMetric, to);
-  };
+  const auto change = [this, prefix, to = to_target<Family>(target)] { fib_.replace_route(prefix, kMetric, to); };
   if (!try_to({prefix, std::nullopt}, change)) give_to_host(prefix);
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void FeedListener<Family>::remove(Prefix prefix) {
   if (!Family::is_looked_up(prefix)) return;
   // The neighbours below the prefix may need more room with the covering route than with this route.
-  const auto change = [this, prefix] { fib_.remove_route(prefix, detail::kMetric); };
+  const auto change = [this, prefix] { fib_.remove_route(prefix, kMetric); };
   if (!try_to({prefix, std::nullopt}, change)) give_to_host(prefix);
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void FeedListener<Family>::put(std::uint16_t port, Address address, MacAddress mac) {
   try_to({{address, Family::kBits}, port}, [this, port, address, mac] { fib_.set_neighbour(port, address, mac); });
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void FeedListener<Family>::remove(std::uint16_t port, Address address) {
   try_to({{address, Family::kBits}, port}, [this, port, address] { fib_.remove_neighbour(port, address); });
 }
 
-template <class Family>
+template <ForwardingFamily Family>
 void FeedListener<Family>::commit() {
   try_again();
   fib_.commit();
 }
+
+#define INSTANTIATE(Family) template class FeedListener<Family>;
+PENUMBRA_FOR_EACH_FAMILY(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace penumbra::forwarding
