@@ -146,7 +146,7 @@ std::vector<std::uint8_t> transport_header(const Words& words, std::uint8_t prot
   } else if (protocol == kSctp) {
     header.pad_to(kSctpHeader);
   } else if (is_icmp) {
-    header.put(words.number("type", protocol == kIcmp ? 8 : 128, 255), 1);  // An echo request.
+    header.put(words.number("type", protocol == kIcmp ? 8 : 128, 255), 1);  // by default a ping request
     header.put(words.number("code", 0, 255), 1);
     header.pad_to(kIcmpHeader);
   }
