@@ -14,38 +14,38 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-CompiledActions actions(const std::string& actions) {
+CompiledActions compiled(const std::string& actions) {
   const std::string file = "test";
   return compile_actions(control::rules::parse_flow_actions(control::Line(&file, 1, actions), actions), 4);
 }
 
-TEST(GSwitchPlan, OutputsWithTheSameHeaderAreOneLikeness) {
-  const CompiledActions two = actions("output:2,output:4,mod_vlan_vid:5,output:1,strip_vlan");
+TEST(GSwitchActions, OutputsWithTheSameHeaderAreOneVariant) {
+  const CompiledActions two = compiled("output:2,output:4,mod_vlan_vid:5,output:1,strip_vlan");
   EXPECT_EQ(two.kind, CompiledActions::Kind::output);
   EXPECT_THAT(two.variants[0].ports, ElementsAre(1, 3));
   EXPECT_THAT(two.variants[0].sets, IsEmpty());
   EXPECT_THAT(two.variants[1].ports, ElementsAre(0));
   EXPECT_EQ(two.variants[1].sets.size(), 1U) << "what is set after the last output is nobody's";
-  EXPECT_THAT(actions("all").variants[0].ports, ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(actions("flood").variants[0].ports, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(compiled("all").variants[0].ports, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(compiled("flood").variants[0].ports, ElementsAre(0, 1, 2, 3));
 }
 
-TEST(GSwitchPlan, WithoutAnOutputThePacketIsDropped) {
-  EXPECT_EQ(actions("drop").kind, CompiledActions::Kind::drop);
-  EXPECT_EQ(actions("strip_vlan").kind, CompiledActions::Kind::drop);
+TEST(GSwitchActions, WithoutAnOutputThePacketIsDropped) {
+  EXPECT_EQ(compiled("drop").kind, CompiledActions::Kind::drop);
+  EXPECT_EQ(compiled("strip_vlan").kind, CompiledActions::Kind::drop);
 }
 
-TEST(GSwitchPlan, SomeOutputsStandAlone) {
-  EXPECT_EQ(actions("mod_vlan_vid:5,in_port").kind, CompiledActions::Kind::in_port);
-  EXPECT_EQ(actions("mod_vlan_vid:5,in_port").variants[0].sets.size(), 1U);
-  EXPECT_EQ(actions("controller:64").kind, CompiledActions::Kind::to_controller);
-  EXPECT_EQ(actions("local").kind, CompiledActions::Kind::to_local);
+TEST(GSwitchActions, SomeOutputsStandAlone) {
+  EXPECT_EQ(compiled("mod_vlan_vid:5,in_port").kind, CompiledActions::Kind::in_port);
+  EXPECT_EQ(compiled("mod_vlan_vid:5,in_port").variants[0].sets.size(), 1U);
+  EXPECT_EQ(compiled("controller:64").kind, CompiledActions::Kind::to_controller);
+  EXPECT_EQ(compiled("local").kind, CompiledActions::Kind::to_local);
 }
 
-TEST(GSwitchPlan, WhatCannotBeDoneIsRefused) {
+TEST(GSwitchActions, WhatCannotBeDoneIsRefused) {
   const auto expect_refusal = [](const char* actions, const char* why) {
     try {
-      actions(actions);
+      compiled(actions);
       FAIL() << actions;
     } catch (const std::invalid_argument& error) {
       EXPECT_THAT(error.what(), HasSubstr(why)) << actions;
@@ -63,11 +63,11 @@ TEST(GSwitchPlan, WhatCannotBeDoneIsRefused) {
   expect_refusal("output:1,mod_vlan_vid:5,output:2,mod_vlan_vid:6,output:3", "more than 2 different headers");
 }
 
-TEST(GSwitchPlan, SaysWhichPortsTakeAPacket) {
+TEST(GSwitchActions, SaysWhichPortsTakeAPacket) {
   std::vector<PortInfo> ports(4);
   ports[0].mtu = 1000;
   ports[2].mtu = 1200;
-  CompiledActions all = actions("all");
+  CompiledActions all = compiled("all");
   all.sort(ports);
   EXPECT_THAT(all.variants[0].ports, ElementsAre(1, 3, 2, 0));
   const CompiledActions::OutputPorts output_ports = all.output_ports(0, 1100, 3, ports);
