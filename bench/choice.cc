@@ -57,7 +57,7 @@ class Way {
     engine_ = create_engine(choice_);
     engine_->use_table(*work_.table);
     batch_.shader = engine_->find_shader(work_.table->name());
-    engine_->expect(*batch_.shader, *work_.table);
+    engine_->announce(*batch_.shader, *work_.table);
     queue_ = engine_->open_queue_for(first_core());
     for (const auto& [of, member] : engine_->members()) member->load_calibrations(std::move(found[of]));
     engine_->load_calibrations(std::move(own));

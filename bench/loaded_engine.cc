@@ -29,7 +29,7 @@ std::unique_ptr<LoadedEngine> load_engine(const std::string& choice, unsigned wo
   for (unsigned member = 0; member < workers; ++member) {
     loaded->workers.push_back(std::make_unique<LoadedWorker>(*loaded->engine, work, core(member)));
   }
-  loaded->engine->expect(*loaded->engine->find_shader(work.penumbra_table().name()), work.penumbra_table());
+  loaded->engine->announce(*loaded->engine->find_shader(work.penumbra_table().name()), work.penumbra_table());
   // Calibrates as before traffic.
   for (const auto& [name, member] : loaded->engine->members()) member->load_calibrations({});
   loaded->engine->load_calibrations({});
