@@ -26,6 +26,7 @@ namespace {
 
 using conformance::ShaderQueue;
 using std::chrono::milliseconds;
+using testing::AnyOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -388,7 +389,8 @@ TEST_F(CudaFaults, ATableCopyThatNeverEndsIsGivenUpAndItsOwnerGoesOn) {
   ASSERT_TRUE(eventually([&] { return faults_.abandoned > 0; }));
   gpu.table.check(*gpu.queue);
   EXPECT_EQ(gpu.table.wrong_state, 0U);
-  EXPECT_THAT(all(gpu.engine.notes()), HasSubstr("a copy of the table"));
+  // A slow thread may find first that the batch of check() does not end.
+  EXPECT_THAT(all(gpu.engine.notes()), AnyOf(HasSubstr("a copy of the table"), HasSubstr("what the GPU was given")));
 }
 
 /// The owner does not wait for a small change; closing the device must not wait either.
