@@ -48,8 +48,10 @@ TEST(QuietInterface, TheLastHolderGivesTheSettingsBack) {
 
 TEST(QuietInterface, IsQuietForEachOfSeveralThreads) {
   in_own_namespace([] {
+    constexpr unsigned kThreads = 3;
     std::vector<std::jthread> threads;
-    for (unsigned i = 0; i < 3; ++i) {
+    threads.reserve(kThreads);
+    for (unsigned i = 0; i < kThreads; ++i) {
       threads.emplace_back([] {
         for (unsigned j = 0; j < 100; ++j) {
           const QuietInterface quiet("lo");

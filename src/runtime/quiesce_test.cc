@@ -70,11 +70,13 @@ TEST(Quiesce, ChangesWhileNobodyWorks) {
   const FileDescriptor epoll(epoll_create1(EPOLL_CLOEXEC));
   doorbell.join(epoll);
   std::vector<std::jthread> workers;
+  workers.reserve(4);
   for (unsigned i = 0; i < 2; ++i) workers.emplace_back([&] { work_in_a_loop(shared); });
   workers.emplace_back([&] { work_asleep(shared, epoll, doorbell); });
   workers.emplace_back([&] { work_and_end(shared); });
   {
     std::vector<std::jthread> changers;
+    changers.reserve(kChangers);
     for (unsigned i = 0; i < kChangers; ++i) {
       changers.emplace_back([&] {
         for (unsigned change = 0; change < kChanges; ++change) {

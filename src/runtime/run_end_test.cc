@@ -62,7 +62,8 @@ TEST(RunEnd, ADeviceIsNotDestroyedWhileAWorkerClosesIt) {
   std::thread changer([&] {
     try {
       bed.change(ChangingRouter::line("b"));
-    } catch (const std::runtime_error&) {  // the change came too late
+    } catch (const std::runtime_error& error) {
+      EXPECT_STRNE(error.what(), "") << "the change came too late";
     }
   });
   std::this_thread::sleep_for(milliseconds(50));  // without a wait, the device would be destroyed by now
