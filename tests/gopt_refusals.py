@@ -115,6 +115,13 @@ void f(const int* t, int* out, uint32_t n) {
     out[i] = t[i];
   }
 }""",
+    "a pointer as a number of bytes": """
+void f(const int* t, int* out, uint32_t n) {
+  foreach (i, n) {
+    g_expensive(&t[i], t);  //! takes an address and, if need be, a number of bytes
+    out[i] = t[i];
+  }
+}""",
     "count": """
 uint32_t next(void);
 void f(const int* t, int* out) {

@@ -4,6 +4,16 @@
 #include "function.h"
 
 namespace gopt {
+namespace {
+
+/// Returns true if the argument may become an unsigned long without a cast.
+bool is_number(const clang::Expr* argument) {
+  const clang::QualType type = argument->getType();
+  return type->isDependentType() || type->isArithmeticType() || type->getAsCXXRecordDecl() != nullptr;
+}
+
+}  // namespace
+
 /// Prefetches adjacent hints together, followed by a single switch.
 void Function::lower_hints(llvm::ArrayRef<const clang::Stmt*> hints) {
   if (!in_loop() && options_.width == 1 && inside_foreach()) return;
@@ -19,7 +29,7 @@ void Function::lower_hints(llvm::ArrayRef<const clang::Stmt*> hints) {
   made.point = at_;
   for (const clang::Stmt* statement : hints) {
     const clang::CallExpr* hint = Unit::hint(statement);
-    if (hint->getNumArgs() < 1 || hint->getNumArgs() > 2) {
+    if (hint->getNumArgs() < 1 || hint->getNumArgs() > 2 || (hint->getNumArgs() == 2 && !is_number(hint->getArg(1)))) {
       unit_.refuse(hint->getBeginLoc(), "g_expensive takes an address and, if need be, a number of bytes");
       return;
     }
