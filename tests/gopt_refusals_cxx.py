@@ -2,6 +2,14 @@
 """Lists C++ sources that the gopt compiler refuses: see gopt_refusals.py."""
 
 CXX = {
+    "a static constant of the first item": """
+void f(const int* t, int* out, uint32_t n) {
+  foreach (i, n) {
+    g_expensive(&t[i]);
+    static const int first = t[i];  //! a static variable makes one item depend on another
+    out[i] = t[i] + first;
+  }
+}""",
     "destructor": """
 struct owner { int* p; ~owner() { delete p; } };
 void f(const int* t, int* out, uint32_t n) {

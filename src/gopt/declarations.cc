@@ -308,8 +308,10 @@ void Function::hoist_type(const clang::TypeDecl* type, TokenRange range) {
 bool Function::lower_variable(const clang::VarDecl* declaration, bool switched, std::string& text) {
   if (declaration->hasExternalStorage()) return false;
   if (declaration->isStaticLocal()) {
-    const bool constant =
-        unit_.ast.getBaseElementType(declaration->getType()).isConstQualified() || declaration->isConstexpr();
+    const clang::QualType type = unit_.ast.getBaseElementType(declaration->getType());
+    const clang::Expr* init = declaration->getInit();
+    const bool is_known = init == nullptr || init->isValueDependent() || declaration->hasConstantInitialization();
+    const bool constant = declaration->isConstexpr() || (type.isConstQualified() && is_known);
     if (!constant && (in_loop() || frame_->number > 0)) {
       unit_.refuse(declaration->getLocation(), "a static variable makes one item depend on another; remove static");
     }
