@@ -38,7 +38,7 @@ class StandingRouter {
     return control::parse_config(R"(
 ports: [{name: wan, device: none}, {name: lan, device: none}]
 control: {socket: control.socket}
-pipeline: [echo, {ipv4: {routes: routes, neighbours: neighbours}}]
+pipeline: [{ipv4: {routes: routes, neighbours: neighbours}}]
 )",
                                  "fuzz.yaml", folder_.path());
   }
