@@ -133,7 +133,7 @@ TEST(EnergyMeters, TellProcessorsAndGpusApart) {
   EXPECT_NEAR(taken.gpus.value(), 2, 1e-9);
   package.put("energy_uj", "500000");
   taken = meters.since_last();
-  EXPECT_NEAR(taken.processors.value(), 1, 1e-9) << "the counter began anew";
+  EXPECT_NEAR(taken.processors.value(), 1, 1e-9) << "the counter restarted";
   EXPECT_NEAR(taken.gpus.value(), 0, 1e-9);
 }
 

@@ -205,7 +205,7 @@ TEST(Run, GoesOnWhereItWasCutOff) {
   options.rounds = kRounds + 1;
   options.names = {"test met"};
   run_it();
-  EXPECT_EQ(read_document(*options.output)["results"].back()["rounds"], kRounds + 1) << "more rounds are measured anew";
+  EXPECT_EQ(read_document(*options.output)["results"].back()["rounds"], kRounds + 1) << "more rounds replace them";
 }
 
 TEST(Run, OverwritesNoFileOfAnother) {

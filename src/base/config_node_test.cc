@@ -53,7 +53,7 @@ TEST(ConfigNode, KnowsThePlaceOfAnAlias) {
   EXPECT_EQ(place(root.at("list").list()[1]), "5:5");
   EXPECT_EQ(root.at("list").list()[1].integer(0, 9), 5U);
   EXPECT_EQ(place(root.at("same")), "6:7");
-  EXPECT_EQ(place(root.at("same").at("a")), "6:7") << "what stands in it is written elsewhere";
+  EXPECT_EQ(place(root.at("same").at("a")), "6:7") << "its content is written elsewhere";
   EXPECT_EQ(place(root.at("same").at("b").list()[0]), "6:7");
   EXPECT_EQ(place(root.at("same").get("missing")), "6:7");
   EXPECT_EQ(place(root.at("map").at("c")), "7:10");

@@ -198,7 +198,7 @@ TEST(Program, WritesOverNothingPrecious) {
   EXPECT_EQ(std::filesystem::file_size(routes), size);
   EXPECT_FALSE(std::filesystem::exists(other));
   EXPECT_EQ(run(prefixes(capture)).exit_code, 0);
-  EXPECT_EQ(run(prefixes(capture)).exit_code, 0) << "a capture may be made anew";
+  EXPECT_EQ(run(prefixes(capture)).exit_code, 0) << "a capture may be replaced";
 }
 
 TEST(Program, SaysWhereItLooksForARouter) {

@@ -78,7 +78,7 @@ TEST_F(RibTest, TheOnlyRouteOfAKeyComesInPlaceOfTheStaleOneAtOnce) {
   rib_.put(RibKey{net("11.0.0.0/8"), 2, 0}, via(1), RibPlace::only);
   EXPECT_EQ(rib_.stale(2), 1U);
   rib_.begin_sync(2);
-  EXPECT_EQ(rib_.stale(2), 2U) << "it begins anew";
+  EXPECT_EQ(rib_.stale(2), 2U) << "it restarts";
   rib_.end_sync(2);
   EXPECT_EQ(rib_.stale(2), 0U);
   rib_.commit();
