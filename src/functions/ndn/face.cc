@@ -113,7 +113,6 @@ Face read_face(const ConfigNode& config, std::span<const PortInfo> ports) {
 }  // namespace
 
 std::optional<FaceUri> FaceUri::parse(std::string_view text) {
-  FaceUri uri;
   if (text.starts_with(kUdp4)) {
     const std::string_view rest = text.substr(kUdp4.size());
     const std::size_t colon = std::min(rest.find(':'), rest.size());
