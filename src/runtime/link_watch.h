@@ -13,10 +13,10 @@
 
 namespace penumbra::runtime {
 
-/// Logs changes of the ports' links since the last look, and notifies the functions of links that went down.
+/// Logs changes of the ports' links, and notifies the functions of links that went down.
 class LinkWatch {
  public:
-  /// Logs the links that are down. The caller must hold the ports' mutex, as for look().
+  /// Logs the links that are down. Construct before the control socket opens, so that no thread can change the ports.
   explicit LinkWatch(Ports ports) {
     for (const auto& port : ports) {
       was_up_.push_back(port->link_up());
@@ -24,6 +24,7 @@ class LinkWatch {
     }
   }
 
+  /// Logs changes since the last call. The caller must hold the ports' mutex, at least shared.
   void look(Ports ports, Pipeline& pipeline) {
     for (std::size_t i = 0; i < ports.size(); ++i) {
       if (i == was_up_.size()) was_up_.push_back(true);

@@ -119,9 +119,9 @@ class Router {
   /// of it. `apply` applies the changes, unless one needs a restart. `plan` only reports the changes. Returns {"file":
   /// ..., "changes": [...], "restart": [keys that need a restart]}.
   ///
-  /// Any thread may call it after run() has started the ports. On an exception nothing has changed. Throws InputError
-  /// for an invalid file. Throws std::exception for a valid file that this router cannot apply, for example if a change
-  /// needs a restart.
+  /// Any thread may call it after run() has begun to start the workers. On an exception nothing has changed. Throws
+  /// InputError for an invalid file. Throws std::exception for a valid file that this router cannot apply, for example
+  /// if a change needs a restart.
   nlohmann::ordered_json reload(std::string_view action, std::span<const std::string> arguments);
   /// Like reload(), but for a configuration in memory. With `apply` false, only reports the changes.
   nlohmann::ordered_json reconfigure(const control::RouterConfig& next, bool apply);
