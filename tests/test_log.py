@@ -93,6 +93,18 @@ def test_a_pipe_that_nobody_empties_holds_nothing_up(bench, full_pipe, options):
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=full_pipe[1], timeout=conftest.PATIENCE, check=True)
 
 
+@pytest.mark.release_only  # A sanitizer needs more addresses.
+@pytest.mark.parametrize(("addresses", "status"), [(None, 3), (1 << 30, 1)])
+def test_an_error_that_nobody_reads_ends_the_router(bench, full_pipe, addresses, status):
+    """Needs a wrong configuration, or so few addresses that DPDK does not start and writes an error itself."""
+    device = "synth:rate=100" if addresses else "no-such-device"
+    bench.configure([{"name": "wan", "device": device, "sink": "count"}], pipeline="  - echo")
+    limit = [] if addresses is None else ["prlimit", f"--as={addresses}"]
+    command = [*limit, conftest.PROGRAM, "run", bench.config]
+    process = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=full_pipe[1], timeout=conftest.PATIENCE, check=False)
+    assert process.returncode == status
+
+
 def test_lines_that_a_full_pipe_does_not_take_are_counted(bench, full_pipe):
     bench.configure([{"name": "wan", "device": "synth:rate=100", "sink": "count"}], pipeline="  - echo")
     reading, writing = full_pipe

@@ -52,11 +52,11 @@ Lines& lines_of_log() {
   return lines;
 }
 
-/// Writes at most kMostAtOnce bytes if the write does not block. Sets no O_NONBLOCK, because other processes share the
-/// open file.
-bool write_now(std::string_view text) noexcept {
+/// Writes at most kMostAtOnce bytes if the write does not block, after a wait of at most `patience` for room. Sets no
+/// O_NONBLOCK, because other processes share the open file.
+bool write_now(std::string_view text, std::chrono::milliseconds patience = {}) noexcept {
   pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
-  if (poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0) return false;
+  if (poll(&room, 1, static_cast<int>(patience.count())) != 1 || (room.revents & POLLOUT) == 0) return false;
   struct stat status{};
   ssize_t written = -1;
   errno = EOPNOTSUPP;
@@ -84,6 +84,19 @@ bool write_to_stderr(std::string_view text) noexcept {
   if (text.size() > kMostAtOnce) return false;
   const std::lock_guard lock(lines_of_log().mutex);
   return write_now(text);
+}
+
+bool write_to_stderr(std::string_view text, std::chrono::milliseconds patience) noexcept {
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + patience;
+  const std::lock_guard lock(lines_of_log().mutex);
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, kMostAtOnce);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (!write_now(part, std::max(left, std::chrono::milliseconds{0}))) return false;
+    text.remove_prefix(part.size());
+  }
+  return true;
 }
 
 bool is_journal(int descriptor, const char* stream) noexcept {

@@ -36,6 +36,10 @@ inline void log_info(std::string_view text) noexcept {
 /// written.
 bool write_to_stderr(std::string_view text) noexcept;
 
+/// Writes a text of any size to standard error and waits at most `patience` for its reader. Returns true if the whole
+/// text was written.
+bool write_to_stderr(std::string_view text, std::chrono::milliseconds patience) noexcept;
+
 /// Returns the lines that log() writes for an event at `time`, either for the journal or with the time.
 std::string log_lines(LogLevel level, std::string_view text, bool for_journal,
                       std::chrono::system_clock::time_point time);

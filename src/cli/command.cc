@@ -5,11 +5,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <new>
 #include <nlohmann/json.hpp>
 
+#include "base/log.h"
 #include "cli/output.h"
 #include "cli/version.h"
 #include "penumbra/errors.h"
@@ -81,9 +84,15 @@ std::string explain(const CLI::ParseError& error, const CLI::App& parser, const 
   return fmt::format("unknown {} '{}'{}", what, word, nearest.empty() ? "" : "; " + nearest);
 }
 
-/// The exit code is right even if standard error cannot be written.
+/// Writes an error to standard error. The exit code is right even if nobody reads the error.
 int report(ExitCode code, const char* message) noexcept {
-  if (*message != '\0') std::fprintf(stderr, "%s: %s\n", this_program().name.c_str(), message);
+  constexpr std::chrono::seconds kPatience{1};
+  if (*message == '\0') return static_cast<int>(code);
+  try {
+    write_to_stderr(fmt::format("{}: {}\n", this_program().name, message), kPatience);
+  } catch (const std::bad_alloc&) {
+    write_to_stderr(message, kPatience);
+  }
   return static_cast<int>(code);
 }
 

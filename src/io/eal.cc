@@ -108,6 +108,7 @@ Environment start(std::span<const control::PortConfig> ports, std::uint16_t work
   std::transform(arguments.begin(), arguments.end(), pointers.begin(), [](std::string& text) { return text.data(); });
   {
     const LogCapture log;
+    const StderrCapture errors;
     if (rte_eal_init(static_cast<int>(arguments.size()), pointers.data()) < 0) {
       throw std::runtime_error(fmt::format("DPDK does not start: {} ({}); its arguments were: {}", log.text(),
                                            rte_strerror(rte_errno), fmt::join(arguments, " ")));

@@ -4,10 +4,14 @@
 #include <gmock/gmock.h>
 #include <rte_eal.h>
 #include <rte_lcore.h>
+#include <rte_log.h>
 #include <sched.h>
 
+#include <cstdio>
 #include <thread>
 
+#include "base/testing_stderr_pipe.h"
+#include "io/log_capture.h"
 #include "io/memory.h"
 #include "io/test_support.h"
 
@@ -27,6 +31,33 @@ TEST(StartEal, FindsItsArgumentsAndLeavesTheProcessAsItWas) {
   EXPECT_THAT(environment.memory, HasSubstr(environment.huge_pages ? "huge pages, " : "no huge pages ("));
   EXPECT_FALSE(std::filesystem::exists(rte_eal_get_runtime_dir()));
   EXPECT_EQ(&start_eal({}, 4), &environment);
+}
+
+TEST(DpdkLog, NeverWaitsForAReader) {
+  start_eal({}, 2);
+  const StderrPipe pipe;
+  pipe.fill_but(0);
+  rte_log(RTE_LOG_ERR, RTE_LOGTYPE_USER1, "one\ntwo\n");
+  pipe.drain();
+  rte_log(RTE_LOG_ERR, RTE_LOGTYPE_USER1, "three, ");
+  rte_log(RTE_LOG_ERR, RTE_LOGTYPE_USER1, "four\n");
+  EXPECT_EQ(texts_of(pipe.drain()), "2 lines of the log were lost: standard error took no more\nDPDK: three, four\n");
+}
+
+TEST(DpdkLog, IsCapturedForAnError) {
+  start_eal({}, 2);
+  const StderrPipe pipe;
+  {
+    const LogCapture log;
+    const StderrCapture errors;
+    rte_log(RTE_LOG_ERR, RTE_LOGTYPE_USER1, "EAL: no memory\n");
+    std::fprintf(stderr, "EAL: FATAL: no memory\nbad\n");
+    EXPECT_EQ(log.text(), "EAL: no memory; bad");
+  }
+  EXPECT_EQ(pipe.drain(), "");
+  std::fprintf(stderr, "direct\n");
+  rte_log(RTE_LOG_ERR, RTE_LOGTYPE_USER1, "after\n");
+  EXPECT_TRUE(pipe.drain().ends_with(" DPDK: after\n"));
 }
 
 TEST(RegisterThread, GivesEachThreadItsNumberAndTakesItBack) {
