@@ -116,7 +116,7 @@ ChoiceWork ipv4_work(const Options& options, bool runs, std::uint32_t different)
   auto owner = std::make_shared<Ipv4Work>();
   owner->table.load(input.entries);
   owner->inputs = destinations(input, different, options.seed);
-  owner->right = Oracle(input.entries).match(owner->inputs);
+  owner->right = next_hops<Ipv4>(Oracle(input.entries), owner->inputs);
   return work_of(owner, runs ? owner->runs.table() : owner->table.table(), destinations_in_words(different));
 }
 
@@ -131,7 +131,7 @@ ChoiceWork ipv6_work(const Options& options, std::uint32_t different) {
   auto owner = std::make_shared<Ipv6Work<Structure>>();
   owner->table.load(input.entries);
   owner->inputs = destinations(input, different, options.seed);
-  owner->right = OracleOf<Ipv6>(input.entries).match(owner->inputs);
+  owner->right = next_hops<Ipv6>(OracleOf<Ipv6>(input.entries), owner->inputs);
   return work_of(owner, owner->table.table(), destinations_in_words(different));
 }
 

@@ -34,13 +34,6 @@ ColumnOf<Family> draw_from(const InputTableOf<Family>& table, std::mt19937_64& r
   return draw_in(table.entries[random() % table.entries.size()].prefix, random);
 }
 
-bool address_bit(std::uint32_t address, unsigned depth) {
-  return (address >> (31 - depth) & 1) != 0;
-}
-bool address_bit(ipv6_address address, unsigned depth) {
-  return ((depth < 64 ? address.high >> (63 - depth) : address.low >> (127 - depth)) & 1) != 0;
-}
-
 /// Sorts shorter prefixes first; of routes to the same prefix only that with the lowest metric remains.
 template <class Route>
 void keep_best(std::vector<Route>& routes) {
@@ -198,48 +191,16 @@ template InputAddressesOf<Ipv6> trace_addresses(const Ipv6InputTable&, std::size
                                                 std::uint64_t);
 
 template <class Family>
-OracleOf<Family>::OracleOf(std::span<const Entry> entries) {
-  for (const Entry& entry : entries) insert(entry);
-}
-
-template <class Family>
-void OracleOf<Family>::insert(Entry entry) {
-  std::uint32_t at = 0;
-  for (unsigned depth = 0; depth < entry.prefix.length; ++depth) {
-    const bool bit = address_bit(column_of(entry.prefix.address), depth);
-    if (nodes_[at].child[bit] == 0) {
-      nodes_[at].child[bit] = static_cast<std::uint32_t>(nodes_.size());
-      nodes_.emplace_back();
-    }
-    at = nodes_[at].child[bit];
-  }
-  nodes_[at].next_hop = entry.next_hop;
-}
-
-template <class Family>
-std::uint16_t OracleOf<Family>::match(Address address) const {
-  std::uint16_t best = nodes_[0].next_hop;
-  std::uint32_t at = 0;
-  for (unsigned depth = 0; depth < Family::kBits; ++depth) {
-    at = nodes_[at].child[address_bit(address, depth)];
-    if (at == 0) break;
-    if (nodes_[at].next_hop != kNoRoute) best = nodes_[at].next_hop;
-  }
-  return best;
-}
-
-template <class Family>
-std::vector<std::uint16_t> OracleOf<Family>::match(std::span<const Address> addresses) const {
+std::vector<std::uint16_t> next_hops(const OracleOf<Family>& oracle, std::span<const ColumnOf<Family>> addresses) {
   std::vector<std::pair<typename Family::Address, std::uint32_t>> order(
       addresses.size());  // Pairs of address and position.
   for (std::uint32_t i = 0; i < addresses.size(); ++i) order[i] = {address_of(addresses[i]), i};
   std::sort(order.begin(), order.end());
-  std::vector<std::uint16_t> next_hops(addresses.size());
-  for (const auto& [address, position] : order) next_hops[position] = match(column_of(address));
-  return next_hops;
+  std::vector<std::uint16_t> found(addresses.size());
+  for (const auto& [address, position] : order) found[position] = oracle.next_hop(address);
+  return found;
 }
-
-template class OracleOf<Ipv4>;
-template class OracleOf<Ipv6>;
+template std::vector<std::uint16_t> next_hops(const OracleOf<Ipv4>&, std::span<const std::uint32_t>);
+template std::vector<std::uint16_t> next_hops(const OracleOf<Ipv6>&, std::span<const ipv6_address>);
 
 }  // namespace penumbra::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared parts of the table benchmarks: tables, addresses, and a simple, slow oracle.
+// Shared parts of the table benchmarks: tables, addresses, and the oracle's answers.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/prefix_oracle.h"
 #include "bench.h"
 #include "control/routes.h"
 #include "penumbra/ip.h"
@@ -87,27 +88,11 @@ template <class Family>
 InputAddressesOf<Family> trace_addresses(const InputTableOf<Family>& table, std::size_t count, std::uint32_t flows,
                                          double exponent, std::uint64_t seed);
 
-/// Longest-prefix match by a binary trie: the walk from the root returns the last next hop it meets.
 template <class Family>
-class OracleOf {
- public:
-  using Entry = EntryOf<Family>;
-  using Address = ColumnOf<Family>;
-
-  explicit OracleOf(std::span<const Entry> entries);
-  void insert(Entry entry);
-  std::uint16_t match(Address address) const;
-  /// Looks up all addresses, faster than single look-ups do, because it sorts the addresses.
-  std::vector<std::uint16_t> match(std::span<const Address> addresses) const;
-
- private:
-  static constexpr std::uint16_t kNoRoute = 0xFFFF;
-  struct Node {
-    std::uint32_t child[2] = {0, 0};  ///< Index of the child; 0: none, because no child is the root.
-    std::uint16_t next_hop = kNoRoute;
-  };
-  std::vector<Node> nodes_{Node{}};
-};
+using OracleOf = PrefixOracle<Family, EntryOf<Family>>;
 using Oracle = OracleOf<Ipv4>;
+/// Returns the oracle's next hop of each address. Looks them up in sorted order, which is faster than single look-ups.
+template <class Family>
+std::vector<std::uint16_t> next_hops(const OracleOf<Family>& oracle, std::span<const ColumnOf<Family>> addresses);
 
 }  // namespace penumbra::bench

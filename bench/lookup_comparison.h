@@ -68,7 +68,7 @@ inline double millions_a_second(std::size_t lookups, double seconds) {
 template <class Family>
 void check(std::span<const std::unique_ptr<LookupContenderOf<ColumnOf<Family>>>> contenders,
            const InputAddressesOf<Family>& input, const OracleOf<Family>& oracle) {
-  const std::vector<std::uint16_t> right = oracle.match(input.addresses);
+  const std::vector<std::uint16_t> right = next_hops<Family>(oracle, input.addresses);
   std::vector<std::uint16_t> given(right.size());
   for (const auto& contender : contenders) {
     contender->prepare(input.addresses);

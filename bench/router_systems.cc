@@ -116,7 +116,7 @@ MayLeave to_next_hops(std::span<const EntryOf<Family>> entries, std::vector<MacA
     } else {
       destination = ipv6_destination(frame);
     }
-    const std::uint16_t hop = oracle->match(destination);
+    const std::uint16_t hop = oracle->next_hop(address_of(destination));
     return port == 0 && hop < macs.size() && destination_mac(frame) == macs[hop];
   };
 }

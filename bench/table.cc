@@ -150,7 +150,7 @@ struct Tables {
 /// Throws WrongAnswer unless all three give the oracle's answers.
 void check(Tables& tables, const InputTable& input, const Oracle& oracle, std::uint64_t seed) {
   const auto addresses = prefix_addresses(input, kSampleAddresses, seed).addresses;
-  const std::vector<std::uint16_t> right = oracle.match(addresses);
+  const std::vector<std::uint16_t> right = next_hops<Ipv4>(oracle, addresses);
   std::vector<std::uint16_t> rival(right.size());
   tables.rival.lookup().answers(addresses, LookupContender::kMostBatch, rival.data());
   for (std::size_t i = 0; i < right.size(); ++i) {

@@ -31,7 +31,7 @@ class Ipv4 final : public Workload {
     input = fmt::format("{}; {} addresses, {}, which read {} MiB of the table", routes.description, items,
                         set.description, footprint.mebibytes());
     table = {reinterpret_cast<const std::byte*>(view_.tbl24), kFirstTable};
-    set_right(Oracle(routes.entries).match(addresses_));
+    set_right(next_hops<penumbra::Ipv4>(Oracle(routes.entries), addresses_));
     add_ways();
   }
 

@@ -56,7 +56,7 @@ Task ipv4_task(const Options& options) {
 std::vector<Task> more_tasks(const Options& options) {
   const Ipv6InputTable input = ipv6_input_table({.names = {}, .routes = {}, .rules = {}, .seed = options.seed});
   const auto addresses = prefix_addresses(input, kKeys, options.seed);
-  const std::vector<std::uint16_t> answers = OracleOf<Ipv6>(input.entries).match(addresses.addresses);
+  const std::vector<std::uint16_t> answers = next_hops<Ipv6>(OracleOf<Ipv6>(input.entries), addresses.addresses);
   const std::string ipv6 = fmt::format("{}; {}", input.description, addresses.description);
   const std::string flows = fmt::format("{} flows, one of four of IPv6, searched at random", kFlows);
   std::vector<Task> tasks;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads tables of real routers for tests, and runs tests of lookup tables on the content.
+// Runs tests of lookup tables on the content of real routers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,6 +11,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <initializer_list>
+#include <list>
+#include <map>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -18,11 +21,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/prefix_oracle.h"
 #include "base/random.h"
 #include "base/sanitizer_scale.h"
 #include "base/shared_data.h"
 #include "engines/conformance.h"
 #include "penumbra/ip.h"
+#include "penumbra/table.h"
+#include "tables/prefix_testing.h"
 
 namespace penumbra::real_tables {
 
@@ -57,43 +63,6 @@ std::vector<Entry> read(const std::filesystem::path& file, std::size_t count) {
   return entries;
 }
 
-/// A sequence of changes of a table (expect_equal_throughout()) and the right answers after each stage. The right
-/// answers are the same on every engine, so the tests of all engines share them.
-template <class Entry, class Address>
-struct Course {
-  static constexpr std::size_t kStages = 3;
-
-  std::vector<Entry> entries;
-  std::vector<Address> probes;
-  std::array<std::vector<std::uint16_t>, kStages>
-      /// By the oracle, for each probe; empty until the oracle was asked.
-      right;
-};
-
-/// Loads the entries, then makes the same content by single changes in random order, then removes every second entry.
-/// Calls `expect_equal` with the oracle and the number of the stage after each stage.
-template <class Oracle, class Lpm, class Entry, class ExpectEqual>
-void expect_equal_throughout(Lpm& table, std::vector<Entry> entries, ExpectEqual expect_equal) {
-  Oracle oracle;
-  for (const auto& [prefix, next_hop] : entries) oracle.insert(prefix, next_hop);
-  table.load(entries);
-  ASSERT_EQ(table.size(), oracle.size());
-  ASSERT_NO_FATAL_FAILURE(expect_equal(oracle, 0)) << "loaded";
-
-  std::shuffle(entries.begin(), entries.end(), std::mt19937(4));
-  table.load({});
-  for (const auto& [prefix, next_hop] : entries) table.insert(prefix, next_hop);
-  table.commit();
-  ASSERT_NO_FATAL_FAILURE(expect_equal(oracle, 1)) << "inserted";
-
-  for (std::size_t i = 0; i < entries.size(); i += 2) {
-    ASSERT_EQ(table.remove(entries[i].prefix), oracle.remove(entries[i].prefix));
-  }
-  table.commit();
-  ASSERT_EQ(table.size(), oracle.size());
-  ASSERT_NO_FATAL_FAILURE(expect_equal(oracle, 2)) << "half removed";
-}
-
 /// Expects that a run returns `expected` in batches of every size. `name_of` returns the address for its index.
 template <class Run, class Column, class NameOf>
 void expect_answers(Run& run, const std::vector<Column>& asked, const std::vector<std::uint16_t>& expected,
@@ -106,5 +75,86 @@ void expect_answers(Run& run, const std::vector<Column>& asked, const std::vecto
                                   << " and not " << *right;
   }
 }
+
+/// Tests a table on the content of real routers. match() of the table may be slow, so every `kMatchEvery`-th probe is
+/// compared with it.
+template <class Family, class Lpm, std::size_t kMatchEvery>
+class Test : public testing::TestWithParam<std::string> {
+ protected:
+  using Entry = typename Lpm::Entry;
+  using Oracle = PrefixOracle<Family, Entry>;
+
+  /// Loads `prefixes` entries of a file, then makes the same content by single changes in random order, then removes
+  /// every second entry. After each stage, compares `table` and the shaders of tables that follow it with the oracle.
+  void check(const std::string& name, std::size_t prefixes, Lpm& table, std::initializer_list<Table*> looked_up) {
+    const std::filesystem::path file = path_of(name);
+    if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is not here";
+    Course& course = course_of(file, prefixes);
+    std::list<conformance::ShaderRun> runs;
+    for (Table* each : looked_up) runs.emplace_back(GetParam(), each->name(), *each);
+    const auto expect_equal = [&](const Oracle& oracle, std::size_t stage) {
+      ASSERT_EQ(table.size(), oracle.size());
+      if (course.right[stage].empty()) {
+        ASSERT_NO_FATAL_FAILURE(ask(table, oracle, course, stage));
+      }
+      for (conformance::ShaderRun& run : runs) {
+        expect_answers(run, prefix_testing::columns(course.probes), course.right[stage],
+                       [&](std::size_t number) { return to_string(course.probes[number]); });
+      }
+    };
+    Oracle oracle(course.entries);
+    table.load(course.entries);
+    ASSERT_NO_FATAL_FAILURE(expect_equal(oracle, 0)) << "loaded";
+
+    std::vector<Entry> entries = course.entries;
+    std::shuffle(entries.begin(), entries.end(), std::mt19937(4));
+    table.load({});
+    for (const auto& [prefix, next_hop] : entries) table.insert(prefix, next_hop);
+    table.commit();
+    ASSERT_NO_FATAL_FAILURE(expect_equal(oracle, 1)) << "inserted";
+
+    for (std::size_t i = 0; i < entries.size(); i += 2) {
+      ASSERT_EQ(table.remove(entries[i].prefix), oracle.remove(entries[i].prefix));
+    }
+    table.commit();
+    ASSERT_NO_FATAL_FAILURE(expect_equal(oracle, 2)) << "half removed";
+  }
+
+ private:
+  /// The right answers are the same on every engine, so the tests of all engines share them.
+  struct Course {
+    std::vector<Entry> entries;
+    std::vector<typename Family::Address> probes;
+    std::array<std::vector<std::uint16_t>, 3> right;  ///< By stage and probe; empty until the oracle was asked.
+  };
+
+  static Course& course_of(const std::filesystem::path& file, std::size_t prefixes) {
+    static std::map<std::filesystem::path, Course> courses;
+    Course& course = courses[file];
+    if (!course.entries.empty()) return course;
+    course.entries = read<Family, Entry>(file, prefixes);
+    Random random(4);
+    for (const auto& entry : course.entries) prefix_testing::add_probes(entry.prefix, random, course.probes);
+    for (int i = 0; i < 100'000; ++i) course.probes.push_back(prefix_testing::any_inside(around(), random));
+    return course;
+  }
+
+  /// Returns the prefix that all unicast addresses of the family are in.
+  static typename Family::Prefix around() {
+    if constexpr (Family::kBits == 128) return parse_ipv6_prefix("2000::/3").value();
+    return {};
+  }
+
+  /// Computes the right answers, and compares the content of the owner with the oracle.
+  static void ask(const Lpm& table, const Oracle& oracle, Course& course, std::size_t stage) {
+    ASSERT_EQ(prefix_testing::entries_of(table), oracle.entries());
+    std::vector<std::uint16_t>& right = course.right[stage];
+    for (std::size_t i = 0; i < course.probes.size(); ++i) {
+      right.push_back(oracle.next_hop(course.probes[i]));
+      if (i % kMatchEvery != 0) continue;
+      ASSERT_EQ(table.match(course.probes[i]), oracle.match(course.probes[i])) << to_string(course.probes[i]);
+    }
+  }
+};
 
 }  // namespace penumbra::real_tables

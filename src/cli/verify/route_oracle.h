@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The route of a packet by the simplest longest-prefix match: a dictionary for each prefix length, asked from the
-// longest to the shortest.
+// The route of a packet by longest-prefix match in a binary trie.
 #pragma once
 
-#include <array>
 #include <compare>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/prefix_oracle.h"
 #include "cli/verify/frame.h"
 #include "cli/verify/ipv4_rules.h"
 #include "cli/verify/ipv6_rules.h"
@@ -57,15 +55,6 @@ class RouteOracle {
  private:
   using RouteTarget = control::RouteTargetOf<Family>;
 
-  struct Entry {
-    std::uint32_t metric = 0;
-    std::uint32_t target = 0;
-  };
-  struct AddressHash {
-    std::size_t operator()(Address address) const;
-  };
-  const RouteTarget* find(Address address) const;
-  void add(Prefix prefix, Entry entry);
   std::string reason_on_links(Address destination) const;
   Expectation ways(const RouteTarget& target, Address destination, unsigned ip_bytes) const;
 
@@ -73,7 +62,7 @@ class RouteOracle {
   std::vector<unsigned> mtu_by_port_;
   std::map<std::string, std::uint16_t> port_by_name_;
   std::vector<RouteTarget> targets_;
-  std::array<std::unordered_map<Address, Entry, AddressHash>, Family::kBits + 1> by_length_;
+  PrefixOracle<Family, control::RouteOf<Family>> routes_;
   std::map<std::pair<std::uint16_t, Address>, std::uint64_t> neighbours_;
   std::set<Address> own_addresses_;
   std::vector<Prefix> connected_;

@@ -13,7 +13,8 @@ class Dir24_8Churn : public testing::TestWithParam<std::string> {};
 TEST_P(Dir24_8Churn, NeverShowsReadersAnAnswerThatWasNotRight) {
   QuiescentStates states(churn::kReaders);
   Dir24_8 table(states);
-  dir24_8_oracle::expect_right_answers_under_churn(GetParam(), table, table.table(), states);
+  churn::expect_right_answers<Ipv4>(GetParam(), dir24_8_testing::churn_pool(), dir24_8_testing::kChurn, table,
+                                    table.table(), states);
 }
 
 PENUMBRA_FOR_EACH_ENGINE(Dir24_8Churn);

@@ -6,20 +6,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
-#include <stdexcept>
 #include <vector>
 
+#include "base/sanitizer_scale.h"
+#include "base/testing_grace_periods.h"
 #include "dir24_8.h"
-#include "dir24_8_oracle.h"
+#include "dir24_8.shader.h"
+#include "dir24_8_testing.h"
 #include "tables/copying_mirror.h"
 
 namespace penumbra {
 namespace {
 
-using dir24_8_oracle::entries_of;
-using dir24_8_oracle::Oracle;
-using dir24_8_oracle::prefix;
-using dir24_8_oracle::prefix_of;
+using dir24_8_testing::Oracle;
+using dir24_8_testing::prefix;
+using dir24_8_testing::prefix_of;
+using prefix_testing::entries_of;
 
 TEST(Dir24_8Mirror, EqualsTheOwnersMemoryAfterChangesAndLoads) {
   NoReaders no_readers;
@@ -52,11 +54,11 @@ TEST(Dir24_8Mirror, EqualsTheOwnersMemoryAfterChangesAndLoads) {
   }
   EXPECT_EQ(mirror.commits, 3 * ((kChanges + 99) / 100));
 
-  for (const auto& [each, next_hop] : loaded) oracle.insert(each, next_hop);
+  for (const auto& [each, next_hop] : loaded) oracle.insert({each, next_hop});
   for (const auto& entry : loaded) {
     std::uint16_t found = 0;
     dir24_8_lookup(mirror.view<dir24_8_view>(), &entry.prefix.address.value, &found, 1);
-    ASSERT_EQ(found, oracle.lookup(entry.prefix.address));
+    ASSERT_EQ(found, oracle.next_hop(entry.prefix.address));
   }
   table.table().detach(mirror);
 }

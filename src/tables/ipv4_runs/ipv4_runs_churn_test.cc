@@ -15,7 +15,8 @@ TEST_P(Ipv4RunsChurn, NeverShowsReadersAnAnswerThatWasNotRight) {
   QuiescentStates states(churn::kReaders);
   Dir24_8 table(states);
   Ipv4Runs runs(table.table(), states);
-  dir24_8_oracle::expect_right_answers_under_churn(GetParam(), table, runs.table(), states);
+  churn::expect_right_answers<Ipv4>(GetParam(), dir24_8_testing::churn_pool(), dir24_8_testing::kChurn, table,
+                                    runs.table(), states);
 }
 
 PENUMBRA_FOR_EACH_ENGINE(Ipv4RunsChurn);

@@ -20,18 +20,18 @@
 #include "base/sanitizer_scale.h"
 #include "base/testing_grace_periods.h"
 #include "engines/conformance.h"
-#include "tables/ipv6/ipv6_oracle.h"
+#include "tables/ipv6/ipv6_testing.h"
 
 namespace penumbra {
 namespace {
 
-using ipv6_oracle::address;
-using ipv6_oracle::column;
-using ipv6_oracle::columns;
-using ipv6_oracle::entries_of;
-using ipv6_oracle::make_table;
-using ipv6_oracle::Oracle;
-using ipv6_oracle::prefix;
+using ipv6_testing::address;
+using ipv6_testing::make_table;
+using ipv6_testing::Oracle;
+using ipv6_testing::prefix;
+using prefix_testing::column;
+using prefix_testing::columns;
+using prefix_testing::entries_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -60,7 +60,7 @@ class Ipv6Lookups : public testing::TestWithParam<std::string> {
     std::vector<std::uint16_t> found(probes.size(), 0x1234);
     run_({asked.data()}, {found.data()}, probes.size(), batch);
     for (std::size_t i = 0; i < probes.size(); ++i) {
-      ASSERT_EQ(found[i], oracle.lookup(probes[i])) << to_string(probes[i]);
+      ASSERT_EQ(found[i], oracle.next_hop(probes[i])) << to_string(probes[i]);
       ASSERT_EQ(table_->match(probes[i]), oracle.match(probes[i])) << to_string(probes[i]);
     }
   }
@@ -108,7 +108,7 @@ TEST_P(Ipv6Lookups, PeelsNestedPrefixesInAnyOrder) {
     for (const unsigned length : lengths) {
       const Ipv6Prefix each = Ipv6Prefix::around(inmost, length);
       const auto next_hop = static_cast<std::uint16_t>(random.below(Ipv6Lookup::kMaxNextHops));
-      ASSERT_EQ(table_->insert(each, next_hop), oracle.insert(each, next_hop));
+      ASSERT_EQ(table_->insert(each, next_hop), oracle.insert({each, next_hop}));
       ASSERT_NO_FATAL_FAILURE(expect_equal(oracle, probes, 64)) << length << " in";
     }
     EXPECT_EQ(table_->size(), 129U);
@@ -127,15 +127,15 @@ TEST_P(Ipv6Lookups, EqualsTheOracleOnRandomTables) {
   for (std::uint64_t seed = 0; seed < (kSanitizerScale == 1 ? 12 : 2); ++seed) {
     Random random(seed);
     const std::size_t count = std::size_t{1} << random.below(11);
-    const auto prefixes = ipv6_oracle::nested_prefixes(count, random);
+    const auto prefixes = ipv6_testing::nested_prefixes(count, random);
     std::vector<Ipv6Address> probes;
-    for (const Ipv6Prefix each : prefixes) ipv6_oracle::add_probes(each, random, probes);
+    for (const Ipv6Prefix each : prefixes) prefix_testing::add_probes(each, random, probes);
     Oracle oracle;
     std::vector<Ipv6Entry> loaded;
     const auto any_next_hop = [&random] { return static_cast<std::uint16_t>(random.below(Ipv6Lookup::kMaxNextHops)); };
     for (std::size_t i = 0; i < count / 2; ++i) {
       loaded.push_back({prefixes[i], any_next_hop()});
-      oracle.insert(loaded.back().prefix, loaded.back().next_hop);
+      oracle.insert(loaded.back());
     }
     table_->load(loaded);
     ASSERT_EQ(table_->size(), oracle.size());
@@ -146,7 +146,7 @@ TEST_P(Ipv6Lookups, EqualsTheOracleOnRandomTables) {
         ASSERT_EQ(table_->remove(each), oracle.remove(each));
       } else {
         const std::uint16_t next_hop = any_next_hop();
-        ASSERT_EQ(table_->insert(each, next_hop), oracle.insert(each, next_hop));
+        ASSERT_EQ(table_->insert(each, next_hop), oracle.insert({each, next_hop}));
       }
       if (i % std::max<std::size_t>(1, count / 4) == 0) {
         ASSERT_NO_FATAL_FAILURE(expect_equal(oracle, probes, 4096)) << "change " << i << ", seed " << seed;
@@ -181,7 +181,7 @@ TEST_P(Ipv6LookupsOfAnyCount, AnswerAllAndNoMore) {
   for (const char* text :
        {"2001::/16", "2001:db8::/32", "2001:db8:1::/48", "2001:db8:1:2::/64", "2001:db8:1:2::3/128"}) {
     table_->insert(prefix(text), next_hop);
-    oracle.insert(prefix(text), next_hop++);
+    oracle.insert({prefix(text), next_hop++});
   }
   table_->commit();
   Random random(3);
@@ -194,7 +194,7 @@ TEST_P(Ipv6LookupsOfAnyCount, AnswerAllAndNoMore) {
   for (std::uint32_t count = 0; count <= probes.size(); ++count) {
     std::vector<std::uint16_t> found(count + 1, 0x1234);
     run_({asked.data()}, {found.data()}, count, 1000);
-    for (std::uint32_t i = 0; i < count; ++i) ASSERT_EQ(found[i], oracle.lookup(probes[i])) << i << " of " << count;
+    for (std::uint32_t i = 0; i < count; ++i) ASSERT_EQ(found[i], oracle.next_hop(probes[i])) << i << " of " << count;
     ASSERT_EQ(found[count], 0x1234) << count;
   }
 }
@@ -296,7 +296,7 @@ TEST_F(Ipv6Tables, KeepTheOldContentForReadersUntilTheGracePeriodAfterALoad) {
 TEST_F(Ipv6Tables, CountTheirMemory) {
   const std::size_t empty = table_->memory_bytes();
   Random random(7);
-  for (const Ipv6Prefix each : ipv6_oracle::nested_prefixes(1000, random)) table_->insert(each, 1);
+  for (const Ipv6Prefix each : ipv6_testing::nested_prefixes(1000, random)) table_->insert(each, 1);
   EXPECT_GE(table_->memory_bytes(), empty + table_->size() * sizeof(Ipv6Entry));
   EXPECT_GE(table_->memory_bytes(), table_->lookup_bytes());
 }

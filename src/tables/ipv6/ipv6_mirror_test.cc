@@ -13,18 +13,18 @@
 #include "penumbra/huge_memory.h"
 #include "tables/copying_mirror.h"
 #include "tables/ipv6/ipv6_lookup.h"
-#include "tables/ipv6/ipv6_oracle.h"
+#include "tables/ipv6/ipv6_testing.h"
 
 namespace penumbra {
 namespace {
 
-using ipv6_oracle::nested_prefixes;
+using ipv6_testing::nested_prefixes;
 
 TEST(Ipv6Mirror, EqualsTheOwnersMemoryAfterChangesAndLoads) {
   ManualGracePeriods grace_periods;
-  const auto table = ipv6_oracle::make_table(grace_periods);
+  const auto table = ipv6_testing::make_table(grace_periods);
   CopyingMirror mirror;
-  table->insert(ipv6_oracle::prefix("2001:db8::1/128"), 9);
+  table->insert(ipv6_testing::prefix("2001:db8::1/128"), 9);
   table->table().attach(mirror);
   EXPECT_TRUE(mirror.equals_sources());
   constexpr std::size_t kPrefixes = 3'000 / kSanitizerScale;
@@ -43,7 +43,7 @@ TEST(Ipv6Mirror, EqualsTheOwnersMemoryAfterChangesAndLoads) {
       if (i % 100 == 50) grace_periods.finished = grace_periods.started;
     }
     EXPECT_TRUE(mirror.equals_sources());
-    loaded = ipv6_oracle::entries_of(*table);
+    loaded = prefix_testing::entries_of(*table);
     loaded.resize(loaded.size() / 2);
     table->load(loaded);
     EXPECT_TRUE(mirror.equals_sources());

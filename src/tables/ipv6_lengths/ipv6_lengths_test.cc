@@ -14,18 +14,18 @@
 
 #include "base/testing_grace_periods.h"
 #include "engines/conformance.h"
-#include "tables/ipv6/ipv6_oracle.h"
+#include "tables/ipv6/ipv6_testing.h"
 #include "tables/ipv6_lengths/ipv6_lengths.shader.h"
 
 namespace penumbra {
 
-std::unique_ptr<Ipv6Lookup> ipv6_oracle::make_table(GracePeriods& grace_periods) {
+std::unique_ptr<Ipv6Lookup> ipv6_testing::make_table(GracePeriods& grace_periods) {
   return std::make_unique<Ipv6Lengths>(grace_periods);
 }
 
 namespace {
 
-using ipv6_oracle::prefix;
+using ipv6_testing::prefix;
 
 /// Returns the maximum number of steps from a node of the tree of lengths to a leaf.
 unsigned depth(unsigned shorter, unsigned longest) {
@@ -94,13 +94,13 @@ TEST_P(Ipv6LengthsAtOnePlace, AreFoundHoweverManyTheyAre) {
   constexpr std::size_t kPrefixes = 700;
   NoReaders no_readers;
   Ipv6Lengths table(no_readers);
-  ipv6_oracle::Oracle oracle;
+  ipv6_testing::Oracle oracle;
   std::vector<Ipv6Address> probes;
   std::uint16_t next_hop = 0;
   for (const Ipv6Prefix each : at_one_place(kPrefixes)) {
     probes.push_back({each.address.high, next_hop});
     table.insert(each, next_hop);
-    oracle.insert(each, next_hop++);
+    oracle.insert({each, next_hop++});
   }
   table.commit();
   // Addresses that share a marker with a prefix probe the prefix's place. Some pass all of the slots there without a
@@ -108,11 +108,11 @@ TEST_P(Ipv6LengthsAtOnePlace, AreFoundHoweverManyTheyAre) {
   constexpr std::uint64_t kBehindTheMarker = 1 << 16;
   for (std::uint64_t i = 0; i < kBehindTheMarker; ++i) probes.push_back({probes.front().high ^ i, 0});
   conformance::ShaderRun run(GetParam(), table.shader_name(), table.table());
-  const auto asked = ipv6_oracle::columns(probes);
+  const auto asked = prefix_testing::columns(probes);
   for (const std::uint32_t batch : {64, 4096}) {
     std::vector<std::uint16_t> found(probes.size(), 0x1234);
     run({asked.data()}, {found.data()}, probes.size(), batch);
-    for (std::size_t i = 0; i < probes.size(); ++i) ASSERT_EQ(found[i], oracle.lookup(probes[i])) << i;
+    for (std::size_t i = 0; i < probes.size(); ++i) ASSERT_EQ(found[i], oracle.next_hop(probes[i])) << i;
   }
 }
 

@@ -14,21 +14,21 @@
 
 #include "base/random.h"
 #include "base/testing_grace_periods.h"
-#include "tables/ipv6/ipv6_oracle.h"
+#include "tables/ipv6/ipv6_testing.h"
 #include "tables/ipv6_runs/ipv6_runs.shader.h"
 #include "tables/ipv6_runs/run_list.h"
 
 namespace penumbra {
 
-std::unique_ptr<Ipv6Lookup> ipv6_oracle::make_table(GracePeriods& grace_periods) {
+std::unique_ptr<Ipv6Lookup> ipv6_testing::make_table(GracePeriods& grace_periods) {
   return std::make_unique<Ipv6Runs>(grace_periods);
 }
 
 namespace {
 
-using ipv6_oracle::address;
-using ipv6_oracle::prefix;
 using ipv6_runs::Pieces;
+using ipv6_testing::address;
+using ipv6_testing::prefix;
 
 /// Returns the line that the first three accesses of a lookup find.
 const ipv6_runs_line* line_of(Ipv6Runs& table, Ipv6Address address) {
@@ -86,7 +86,7 @@ TEST(Ipv6Runs, ReusesItsLinesUnderEndlessChanges) {
   NoReaders no_readers;
   Ipv6Runs table(no_readers);
   Random random(5);
-  const auto prefixes = ipv6_oracle::nested_prefixes(200, random);
+  const auto prefixes = ipv6_testing::nested_prefixes(200, random);
   for (const Ipv6Prefix each : prefixes) table.insert(each, 1);
   const std::size_t before = table.lookup_bytes();
   for (int i = 0; i < 1'500; ++i) {
@@ -103,20 +103,20 @@ TEST(Ipv6Runs, FindsRunsHoweverManyStandSideBySide) {
   NoReaders no_readers;
   for (const std::uint64_t count : {11U, 12U, 2'000U}) {
     Ipv6Runs table(no_readers);
-    ipv6_oracle::Oracle oracle;
+    ipv6_testing::Oracle oracle;
     std::vector<Ipv6Address> addresses;
     for (std::uint64_t i = 0; i < count; ++i) {
       const Ipv6Prefix each{{0x2A00'1234'0000'0000 + (i << 8), 0}, 56};
       table.insert(each, static_cast<std::uint16_t>(i));
-      oracle.insert(each, static_cast<std::uint16_t>(i));
+      oracle.insert({each, static_cast<std::uint16_t>(i)});
       addresses.insert(addresses.end(), {each.address, each.last()});
     }
-    addresses.push_back(ipv6_oracle::after(addresses.back()));
-    addresses.push_back(ipv6_oracle::before(addresses.front()));
+    addresses.push_back(prefix_testing::after(addresses.back()));
+    addresses.push_back(prefix_testing::before(addresses.front()));
     std::vector<std::uint16_t> found(addresses.size());
-    ipv6_runs_lookup(*static_cast<const ipv6_runs_view*>(table.table().view()), ipv6_oracle::columns(addresses).data(),
-                     found.data(), static_cast<std::uint32_t>(found.size()));
-    for (std::size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], oracle.lookup(addresses[i])) << count;
+    ipv6_runs_lookup(*static_cast<const ipv6_runs_view*>(table.table().view()),
+                     prefix_testing::columns(addresses).data(), found.data(), static_cast<std::uint32_t>(found.size()));
+    for (std::size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], oracle.next_hop(addresses[i])) << count;
   }
 }
 

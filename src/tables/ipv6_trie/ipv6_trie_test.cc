@@ -9,18 +9,18 @@
 
 #include "base/random.h"
 #include "base/testing_grace_periods.h"
-#include "tables/ipv6/ipv6_oracle.h"
+#include "tables/ipv6/ipv6_testing.h"
 #include "tables/ipv6_trie/ipv6_trie.shader.h"
 
 namespace penumbra {
 
-std::unique_ptr<Ipv6Lookup> ipv6_oracle::make_table(GracePeriods& grace_periods) {
+std::unique_ptr<Ipv6Lookup> ipv6_testing::make_table(GracePeriods& grace_periods) {
   return std::make_unique<Ipv6Trie>(grace_periods);
 }
 
 namespace {
 
-using ipv6_oracle::prefix;
+using ipv6_testing::prefix;
 
 TEST(Ipv6Trie, HasANodeForEachByteBeyondTheRoot) {
   NoReaders no_readers;
