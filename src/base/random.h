@@ -9,9 +9,11 @@ namespace penumbra {
 /// gives the same numbers on every machine, and is cheap to seed for each frame of a stream.
 class Random {
  public:
+  static constexpr std::uint64_t kIncrement = 0x9E3779B97F4A7C15U;  ///< Odd number next to 2^64 over the golden ratio.
+
   explicit Random(std::uint64_t seed) : state_(seed) {}
 
-  std::uint64_t next() { return mixed(state_ += 0x9E3779B97F4A7C15U); }
+  std::uint64_t next() { return mixed(state_ += kIncrement); }
   /// Returns 0 to `bound` - 1, by multiplication (Lemire 2019, without the rejection: the bias is at most bound /
   /// 2^32).
   std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>((next() >> 32) * bound >> 32); }

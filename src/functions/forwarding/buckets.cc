@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/random.h"
+
 namespace penumbra::forwarding {
 namespace {
 
@@ -42,19 +44,12 @@ std::vector<std::uint32_t> shares_of(std::span<const BucketClaim> claims) {
   return shares;
 }
 
-/// Removes patterns of its input. The function is a bijection (the finaliser of SplitMix64).
-std::uint64_t scramble(std::uint64_t value) {
-  value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9U;
-  value = (value ^ value >> 27) * 0x94D049BB133111EBU;
-  return value ^ value >> 31;
-}
-
 /// Generates the order in which a claim requests buckets. The order contains every bucket, because an odd step visits
 /// all residues of a power of two.
 class Permutation {
  public:
   explicit Permutation(std::uint64_t identity)
-      : next_(scramble(identity)), step_(scramble(identity + 0x9E3779B97F4A7C15U) | 1) {}
+      : next_(Random::mixed(identity)), step_(Random::mixed(identity + Random::kIncrement) | 1) {}
   std::size_t next() {
     next_ += step_;
     return next_ % kBuckets;
