@@ -3,11 +3,13 @@
 // Defines a chunk: the packets of one receive on their way through the pipeline.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <span>
 
 #include "penumbra/batch.h"
@@ -92,5 +94,15 @@ struct Chunk {
   /// Data besides the batch's columns that pre_shade() leaves for post_shade(), allocated in `columns`.
   void* stage_scratch = nullptr;
 };
+
+/// Returns the index in `packet_of_item` of a packet, or std::nullopt if the packet has no item in the batch. A batch
+/// may have several items for each packet, adjacent and equally many.
+inline std::optional<std::size_t> item_of(const Chunk& chunk, std::uint16_t packet,
+                                          std::uint32_t items_per_packet = 1) {
+  const auto* const begin = chunk.packet_of_item.data();
+  const auto* const end = begin + chunk.batch.items / items_per_packet;
+  const auto* const item = std::find(begin, end, packet);
+  return item == end ? std::nullopt : std::optional<std::size_t>(item - begin);
+}
 
 }  // namespace penumbra

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <rte_mbuf.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
@@ -200,10 +199,9 @@ class Acl final : public Function {
   /// Returns the number of the entry that decided on the packet. Returns std::nullopt if the list did not check the
   /// packet.
   static std::optional<std::uint32_t> number_of(const Chunk& chunk, std::uint16_t packet) {
-    const auto* const items = chunk.packet_of_item.data();
-    const auto* const item = std::find(items, items + chunk.batch.items, packet);
-    if (item == items + chunk.batch.items) return std::nullopt;
-    return static_cast<const Columns*>(chunk.stage_scratch)->numbers[static_cast<std::size_t>(item - items)];
+    const std::optional<std::size_t> item = item_of(chunk, packet);
+    if (!item) return std::nullopt;
+    return static_cast<const Columns*>(chunk.stage_scratch)->numbers[*item];
   }
   bool is_decided_on(const flow_key& flow) const {
     return family_ == Family::both || is_ipv6(flow) == (family_ == Family::ipv6);

@@ -4,11 +4,11 @@
 // docs/functions/flows.md.
 #include <rte_mbuf.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -104,25 +104,21 @@ class Flows final : public Function {
   }
 
   std::string trace(const Chunk& chunk, std::uint16_t packet) const override {
-    const auto* const items = chunk.packet_of_item.data();
-    const auto* const item = std::find(items, items + chunk.batch.items, packet);
-    if (item == items + chunk.batch.items) return "no flow";
+    const std::optional<std::size_t> item = item_of(chunk, packet);
+    if (!item) return "no flow";
     const Columns& columns = columns_of(chunk);
-    const auto index = static_cast<std::size_t>(item - items);
-    const std::uint32_t record = columns.records[index];
-    return to_text(columns.keys[index]) +
+    const std::uint32_t record = columns.records[*item];
+    return to_text(columns.keys[*item]) +
            (record == FLOWS_NO_RECORD ? std::string(", not known yet") : ", record " + std::to_string(record));
   }
 
   nlohmann::ordered_json explain(const Chunk& chunk, std::uint16_t packet) const override {
     auto explained = nlohmann::ordered_json::object();
-    const auto* const items = chunk.packet_of_item.data();
-    const auto* const item = std::find(items, items + chunk.batch.items, packet);
-    if (item == items + chunk.batch.items) return explained;
+    const std::optional<std::size_t> item = item_of(chunk, packet);
+    if (!item) return explained;
     const Columns& columns = columns_of(chunk);
-    const auto index = static_cast<std::size_t>(item - items);
-    const bool is_open = columns.records[index] != FLOWS_NO_RECORD;
-    explained["flow"] = to_text(columns.keys[index]);
+    const bool is_open = columns.records[*item] != FLOWS_NO_RECORD;
+    explained["flow"] = to_text(columns.keys[*item]);
     explained["record"] = is_open ? "open" : "would be opened";
     return explained;
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -132,10 +133,8 @@ std::string ForwardingFunction<Family>::trace(const Chunk& chunk, std::uint16_t 
   } else {
     line = "no " + std::string(Family::kName) + " header, " + std::to_string(mbuf->pkt_len) + " bytes";
   }
-  const auto* const items = chunk.packet_of_item.data();
-  const auto* const item = std::find(items, items + chunk.batch.items, packet);
-  if (item != items + chunk.batch.items) {
-    const std::uint16_t set = static_cast<const std::uint16_t*>(chunk.batch.outputs[0])[item - items];
+  if (const std::optional<std::size_t> item = item_of(chunk, packet)) {
+    const std::uint16_t set = static_cast<const std::uint16_t*>(chunk.batch.outputs[0])[*item];
     line += set == Family::LookupTable::kNoRoute ? ", no prefix" : ", next hop " + std::to_string(set);
   }
   if (sent) {

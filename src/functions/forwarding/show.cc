@@ -262,8 +262,7 @@ nlohmann::ordered_json show_sources(const RouteSubscription* subscription) {
 template <ForwardingFamily Family>
 nlohmann::ordered_json explain(const Tables<Family>& tables, const Chunk& chunk, std::uint16_t packet) {
   auto explained = nlohmann::ordered_json::object();
-  const auto* const items = chunk.packet_of_item.data();
-  if (std::find(items, items + chunk.batch.items, packet) == items + chunk.batch.items) return explained;
+  if (!item_of(chunk, packet)) return explained;
   const auto* const frame = rte_pktmbuf_mtod(chunk.packets[packet], const std::uint8_t*);
   const auto destination = Family::Header::destination(frame + kEthernetBytes);
   const auto answer = tables.fib.lookup(destination);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <unordered_set>
@@ -236,23 +237,21 @@ void GSwitch::put_in_force(std::vector<FlowEntry> entries) {
 }
 
 std::string GSwitch::trace(const Chunk& chunk, std::uint16_t packet) const {
-  const auto* const items = chunk.packet_of_item.data();
-  const auto* const item = std::find(items, items + chunk.batch.items, packet);
-  if (item == items + chunk.batch.items) return "no flow was looked for";
+  const std::optional<std::size_t> item = item_of(chunk, packet);
+  if (!item) return "no flow was looked for";
   const auto& columns = *static_cast<const Columns*>(chunk.stage_scratch);
-  const std::uint32_t number = columns.numbers[static_cast<std::size_t>(item - items)];
+  const std::uint32_t number = columns.numbers[*item];
   const std::uint32_t line = list_.line(number);
   if (line == 0 || line == rule_list::kByCommand) return plan_of_[number]->text;
   return fmt::format("flow of line {}: {}", line, plan_of_[number]->text);
 }
 
 nlohmann::ordered_json GSwitch::explain(const Chunk& chunk, std::uint16_t packet) const {
-  const auto* const items = chunk.packet_of_item.data();
-  const auto* const item = std::find(items, items + chunk.batch.items, packet);
+  const std::optional<std::size_t> item = item_of(chunk, packet);
   auto explained = nlohmann::ordered_json::object();
-  if (item == items + chunk.batch.items) return explained;
+  if (!item) return explained;
   const auto& columns = *static_cast<const Columns*>(chunk.stage_scratch);
-  const FlowEntry* const entry = list_.entry(columns.numbers[static_cast<std::size_t>(item - items)]);
+  const FlowEntry* const entry = list_.entry(columns.numbers[*item]);
   if (entry == nullptr) return explained;
   explained["flow"] = text_of(*entry);
   explained["line"] = rule_list::line_or_null(entry->line);

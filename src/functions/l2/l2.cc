@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -313,8 +314,8 @@ std::string Switch::trace(const Chunk& chunk, std::uint16_t packet) const {
   }
   std::string line =
       fmt::format("{} > {}", to_string(MacAddress{header.source}), to_string(MacAddress{header.destination}));
-  for (std::uint32_t item = 0; item < chunk.batch.items; item += 2) {
-    if (chunk.packet_of_item[item / 2] != packet) continue;
+  if (const std::optional<std::size_t> pair = item_of(chunk, packet, 2)) {
+    const std::size_t item = 2 * *pair;
     const auto* const values = static_cast<const std::uint16_t*>(chunk.batch.outputs[0]);
     const auto name = [&](Entry entry) {
       return entry.is_known() ? ports_[entry.port()].name : std::string("unknown");
@@ -340,8 +341,8 @@ nlohmann::ordered_json Switch::explain(const Chunk& chunk, std::uint16_t packet)
     if (!entry.is_known()) return mac + " is unknown";
     return fmt::format("{} is {} on {}", mac, entry.is_static() ? "static" : "learned", ports_[entry.port()].name);
   };
-  for (std::uint32_t item = 0; item < chunk.batch.items; item += 2) {
-    if (chunk.packet_of_item[item / 2] != packet) continue;
+  if (const std::optional<std::size_t> pair = item_of(chunk, packet, 2)) {
+    const std::size_t item = 2 * *pair;
     explained["vlan"] = keys[item] >> 48;
     explained["source_station"] = in_words(keys[item + 1], Entry(values[item + 1]));
     explained["destination_station"] = in_words(keys[item], Entry(values[item]));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <utility>
@@ -318,13 +319,12 @@ void NdnFunction::exchange(Function& next) {
 std::string NdnFunction::trace(const Chunk& chunk, std::uint16_t packet) const {
   const rte_mbuf& mbuf = *chunk.packets[packet];
   const Verdict given = chunk.verdicts[packet];
-  const auto* const items = chunk.packet_of_item.data();
-  const auto* const item = std::find(items, items + chunk.batch.items, packet);
+  const std::optional<std::size_t> item = item_of(chunk, packet);
   Incoming incoming;
   bool is_understood = false;
   std::string line;
-  if (item != items + chunk.batch.items) {
-    incoming = static_cast<const Incoming*>(chunk.stage_scratch)[item - items];
+  if (item) {
+    incoming = static_cast<const Incoming*>(chunk.stage_scratch)[*item];
     is_understood = true;
   } else if (given.kind != Verdict::Kind::send) {
     const auto outcome = objection(mbuf, chunk.rx_port, incoming);
@@ -340,8 +340,8 @@ std::string NdnFunction::trace(const Chunk& chunk, std::uint16_t packet) const {
   } else {
     line = fmt::format("no NDN packet, {} bytes", mbuf.pkt_len);
   }
-  if (item != items + chunk.batch.items) {
-    const std::uint32_t found = static_cast<const std::uint32_t*>(chunk.batch.outputs[0])[item - items];
+  if (item) {
+    const std::uint32_t found = static_cast<const std::uint32_t*>(chunk.batch.outputs[0])[*item];
     line += fmt::format(", {} components known", found >> NDN_NAMES_NODE_BITS);
   }
   if (given.kind == Verdict::Kind::send) {
@@ -355,11 +355,10 @@ std::string NdnFunction::trace(const Chunk& chunk, std::uint16_t packet) const {
 
 nlohmann::ordered_json NdnFunction::explain(const Chunk& chunk, std::uint16_t packet) const {
   auto explained = nlohmann::ordered_json::object();
-  const auto* const items = chunk.packet_of_item.data();
-  const auto* const item = std::find(items, items + chunk.batch.items, packet);
-  if (item == items + chunk.batch.items) return explained;
-  const Incoming& incoming = static_cast<const Incoming*>(chunk.stage_scratch)[item - items];
-  const std::uint32_t found = static_cast<const std::uint32_t*>(chunk.batch.outputs[0])[item - items];
+  const std::optional<std::size_t> item = item_of(chunk, packet);
+  if (!item) return explained;
+  const Incoming& incoming = static_cast<const Incoming*>(chunk.stage_scratch)[*item];
+  const std::uint32_t found = static_cast<const std::uint32_t*>(chunk.batch.outputs[0])[*item];
   const std::uint16_t face = table_->next_hop(found, incoming.packet.name);
   explained["name"] = to_uri(incoming.packet.name);
   explained["from_face"] = transport_.faces()[incoming.face].name;
