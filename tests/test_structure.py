@@ -86,6 +86,15 @@ def test_one_header_of_the_api_needs_a_library(library, header):
     assert needing == [header]
 
 
+def test_only_tests_include_the_helpers_of_tests():
+    including = {
+        path
+        for path in sources("include", "src", "bench")
+        if path.parent.name != "testing" and any(n.startswith("testing/") for n in INCLUDE.findall(path.read_text()))
+    }
+    assert {path.stem for path in including} <= {"oracle", "testing", "test_support"}
+
+
 def tracked():
     """Returns the files of the repository."""
     if not (ROOT / ".git").exists():

@@ -120,6 +120,13 @@ class ShaderQueue {
   std::deque<Batch> batches_;  ///< Batches that the engine has, oldest first.
 };
 
+/// Fails the test if the engine reports a device failure: then the CPU computed answers in place of a GPU.
+inline void expect_no_device_failure(const Engine& engine) {
+  std::vector<std::string> notes = engine.notes();
+  for (const auto& [name, member] : engine.members()) std::ranges::copy(member->notes(), std::back_inserter(notes));
+  for (const std::string& note : notes) EXPECT_EQ(note.find("lost"), std::string::npos) << note;
+}
+
 /// Runs one shader on an engine instance that this object owns. Throws if the engine lacks the shader, or if its
 /// signature differs from the one in `scalar`.
 class ShaderRun {
@@ -134,12 +141,7 @@ class ShaderRun {
     queue_ = open_queue();
   }
 
-  /// Fails the test if the engine reports a device failure: then the CPU computed answers in place of a GPU.
-  ~ShaderRun() {
-    std::vector<std::string> notes = engine_->notes();
-    for (const auto& [name, member] : engine_->members()) std::ranges::copy(member->notes(), std::back_inserter(notes));
-    for (const std::string& note : notes) EXPECT_EQ(note.find("lost"), std::string::npos) << note;
-  }
+  ~ShaderRun() { expect_no_device_failure(*engine_); }
   ShaderRun(const ShaderRun&) = delete;
   ShaderRun& operator=(const ShaderRun&) = delete;
 

@@ -10,13 +10,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "io/eal.h"
-#include "io/packet_pool.h"
-
 namespace penumbra::runtime::test {
 namespace {
-
-constexpr unsigned kPackets = 8191;
 
 std::vector<unsigned> usable_cores() {
   cpu_set_t set;
@@ -29,14 +24,6 @@ std::vector<unsigned> usable_cores() {
 }
 
 }  // namespace
-
-rte_mempool* packet_memory() {
-  static const io::PacketPool kPool = [] {
-    io::start_eal({}, 1);
-    return io::create_pool({.packets = kPackets, .data_room = RTE_MBUF_DEFAULT_BUF_SIZE});
-  }();
-  return kPool.get();
-}
 
 /// Generates packets, in sequence for each flow. One worker uses the queue.
 class TestPort::Source final : public io::RxQueue {

@@ -20,6 +20,7 @@
 #include "io/port.h"
 #include "penumbra/function.h"
 #include "runtime/router.h"
+#include "testing/pool_packets.h"
 
 namespace penumbra::runtime::test {
 
@@ -69,8 +70,7 @@ inline const Frame& frame_of(const rte_mbuf* packet) {
   return *rte_pktmbuf_mtod(packet, const Frame*);
 }
 
-/// Returns the packet memory that all tests of a program share. Starts the EAL.
-rte_mempool* packet_memory();
+using function_testing::packet_memory;
 
 /// Defines the behaviour of a TestPort.
 struct TestPortSetup {

@@ -4,73 +4,35 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/scratch_folder.h"
-#include "functions/forwarding/testing.h"
 #include "penumbra/errors.h"
 #include "penumbra/function.h"
 #include "tables/rules/rule_structures.h"
+#include "testing/function_fixture.h"
 
 namespace penumbra::acl {
 namespace {
 
-using forwarding::testing_support::Packet;
-using forwarding::testing_support::Runner;
+using function_testing::append;
+using function_testing::Bytes;
 using testing::HasSubstr;
-using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::uint16_t kWhole = 0, kFirstFragment = 0x2000, kLaterFragment = 0x0010;
 
 /// Returns a UDP packet from 10.0.0.1 to 10.0.0.2.
 Bytes ipv4_frame(std::uint16_t destination_port, std::uint16_t fragment = kWhole) {
-  return {2,
-          0,
-          0,
-          0,
-          0,
-          1,
-          2,
-          0,
-          0,
-          0,
-          0,
-          2,
-          8,
-          0,
-          0x45,
-          0,
-          0,
-          28,
-          0,
-          0,
-          static_cast<std::uint8_t>(fragment >> 8),
-          static_cast<std::uint8_t>(fragment),
-          64,
-          17,
-          0,
-          0,
-          10,
-          0,
-          0,
-          1,
-          10,
-          0,
-          0,
-          2,
-          4,
-          0,
-          static_cast<std::uint8_t>(destination_port >> 8),
-          static_cast<std::uint8_t>(destination_port),
-          0,
-          8,
-          0,
-          0};
+  Bytes frame{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 28, 0, 0};
+  append(frame, fragment, 2);
+  frame.insert(frame.end(), {64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 4, 0});
+  append(frame, destination_port, 2);
+  append(frame, 8, 2);
+  append(frame, 0, 2);
+  return frame;
 }
 /// Returns a UDP packet from 2001:db8::1 to 2001:db8::2.
 Bytes ipv6_frame(std::uint16_t destination_port) {
@@ -78,22 +40,23 @@ Bytes ipv6_frame(std::uint16_t destination_port) {
   for (const std::uint8_t host : {1, 2}) {
     frame.insert(frame.end(), {0x20, 0x01, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host});
   }
-  frame.insert(frame.end(), {4, 0, static_cast<std::uint8_t>(destination_port >> 8),
-                             static_cast<std::uint8_t>(destination_port), 0, 8, 0, 0});
+  append(frame, 1024, 2);
+  append(frame, destination_port, 2);
+  append(frame, 8, 2);
+  append(frame, 0, 2);
   return frame;
 }
 
-class AclTest : public testing::Test {
+class AclTest : public function_testing::FunctionTest {
  protected:
+  AclTest() : FunctionTest("acl") {}
   std::unique_ptr<Function> make(const std::string& entries, const std::string& more = "") {
-    std::ofstream(folder_.path() / "list") << entries;
-    const auto config = ConfigNode::parse("{rules: list" + more + "}", "test.yaml", folder_.path());
-    return find_function("acl")->create(config, {ports_, no_readers_});
+    write("list", entries);
+    return FunctionTest::make("{rules: list" + more + "}");
   }
   void create(const std::string& entries, const std::string& more = "") {
-    function_ = make(entries, more);
-    function_->bind(ports_);
-    runner_ = std::make_unique<Runner>(*function_);
+    write("list", entries);
+    FunctionTest::create("{rules: list" + more + "}");
   }
   void reload(const std::string& entries) {
     const auto next = make(entries);
@@ -101,24 +64,11 @@ class AclTest : public testing::Test {
   }
   /// Returns the name of the reason why the frame is dropped, or "" if it passes.
   std::string fate(const Bytes& frame) {
-    std::vector<Packet> packets;
-    packets.emplace_back(frame);
-    runner_->process(chunk_, packets);
-    trace_ = function_->trace(chunk_, 0);
-    const Verdict verdict = chunk_.verdicts[0];
-    if (verdict == Verdict{}) return "";
-    EXPECT_EQ(verdict.kind, Verdict::Kind::drop);
-    return function_->reasons().at(verdict.value).name;
+    const std::string name = reason(frame);
+    EXPECT_TRUE(chunk_.verdicts[0] == Verdict{} || chunk_.verdicts[0].kind == Verdict::Kind::drop);
+    return name == "pass" ? "" : name;
   }
   nlohmann::ordered_json row(std::size_t place) { return function_->show("acl", {})["acl"].at(place); }
-
-  ScratchFolder folder_;
-  NoReaders no_readers_;
-  std::vector<PortInfo> ports_{1};
-  std::unique_ptr<Function> function_;
-  std::unique_ptr<Runner> runner_;
-  Chunk chunk_;
-  std::string trace_;
 };
 
 TEST_F(AclTest, TheFirstEntryThatMatchesDecides) {
@@ -226,7 +176,7 @@ TEST_F(AclTest, FragmentsAreNamedOrDropped) {
 TEST_F(AclTest, AReloadChangesWhatIsDroppedUnseen) {
   create("permit\n");
   const auto next = make("permit\n", ", fragments: drop, extension_headers: 1");
-  EXPECT_THAT(function_->differences(*next, ConfigNode::parse("{}", "test.yaml", ".")),
+  EXPECT_THAT(function_->differences(*next, parse("{}")),
               testing::ElementsAre("fragments are dropped", "extension headers: 1 at the most, was 8"));
   function_->exchange(*next);
   EXPECT_EQ(fate(ipv4_frame(53, kFirstFragment)), "fragment");
@@ -262,7 +212,7 @@ TEST_F(AclTest, AReloadKeepsWhatBothListsHave) {
   fate(ipv4_frame(80));
   const auto next =
       make("deny proto udp dport 80\n# moved down\ndeny proto udp dport 53\npermit\n", ", default: permit");
-  EXPECT_THAT(function_->differences(*next, ConfigNode::parse("{}", "test.yaml", ".")),
+  EXPECT_THAT(function_->differences(*next, parse("{}")),
               testing::ElementsAre("entries added: 3", "entries removed: 2"));
   function_->exchange(*next);
   EXPECT_EQ(row(1)["line"], 3);
@@ -281,12 +231,12 @@ TEST_F(AclTest, AReloadKeepsWhatBothListsHave) {
 TEST_F(AclTest, WhatTakesARestartIsSaid) {
   create("deny\n", ", shader: linear");
   const auto expect_refusal = [this](const std::string& more) {
-    const auto config = ConfigNode::parse("{rules: list" + more + "}", "test.yaml", folder_.path());
+    const auto config = parse("{rules: list" + more + "}");
     EXPECT_THROW(function_->differences(*make("deny\n", more), config), InputError) << more;
   };
   expect_refusal(", family: ipv4, shader: linear");
   expect_refusal(", shader: tuple");
-  EXPECT_TRUE(function_->differences(*make("deny\n"), ConfigNode::parse("{}", "test.yaml", ".")).empty());
+  EXPECT_TRUE(function_->differences(*make("deny\n"), parse("{}")).empty());
 }
 
 TEST_F(AclTest, SaysHowItSearches) {
@@ -312,13 +262,13 @@ TEST_F(AclTest, EveryStructureDecidesAlike) {
 TEST_F(AclTest, AWrongConfigurationIsRefusedWithItsPlace) {
   const auto expect_refusal = [this](const std::string& config, const std::string& message) {
     try {
-      find_function("acl")->create(ConfigNode::parse(config, "test.yaml", folder_.path()), {ports_, no_readers_});
+      find_function("acl")->create(parse(config), {ports_, no_readers_});
       FAIL() << config;
     } catch (const InputError& error) {
       EXPECT_THAT(error.what(), HasSubstr(message)) << config;
     }
   };
-  std::ofstream(folder_.path() / "list") << "permit\nallow\n";
+  write("list", "permit\nallow\n");
   expect_refusal("{}", "test.yaml:1");
   expect_refusal("{rules: nowhere}", "nowhere");
   expect_refusal("{rules: list}", "list:2:1: ");

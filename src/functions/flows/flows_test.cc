@@ -15,17 +15,18 @@
 
 #include "base/shared_data.h"
 #include "functions/flows/ipfix_testing.h"
-#include "functions/forwarding/testing.h"
+#include "functions/flows/settings.h"
 #include "penumbra/errors.h"
 #include "tables/capture_frames.h"
 #include "tables/flows/flow_packet.h"
+#include "testing/function_fixture.h"
 
 namespace penumbra::flows {
 namespace {
 
 using namespace testing_support;
-using forwarding::testing_support::Packet;
-using forwarding::testing_support::Runner;
+using function_testing::append;
+using function_testing::Packet;
 using testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 
@@ -33,35 +34,25 @@ using Json = nlohmann::ordered_json;
 Bytes tcp_frame(std::uint16_t source_port, std::uint16_t destination_port) {
   Bytes frame{2,  0, 0, 0, 0, 1,  2, 0, 0, 0,  0, 2, 8, 0,  0x45, 0, 0,
               40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0,    0, 2};
-  for (const std::uint16_t port : {source_port, destination_port}) {
-    frame.push_back(static_cast<std::uint8_t>(port >> 8));
-    frame.push_back(static_cast<std::uint8_t>(port));
-  }
+  append(frame, source_port, 2);
+  append(frame, destination_port, 2);
   frame.resize(54);
   frame[47] = 0x02;
   return frame;
 }
 
-class FlowsTest : public testing::Test {
+class FlowsTest : public function_testing::FunctionTest {
  protected:
-  std::unique_ptr<Function> make(const std::string& config) {
-    return find_function("flows")->create(ConfigNode::parse(config, "test.yaml", "."), {ports_, no_readers_});
-  }
-  void create(const std::string& config) {
-    function_ = make(config);
-    function_->bind(ports_);
-    runner_ = std::make_unique<Runner>(*function_);
-  }
+  FlowsTest() : FunctionTest("flows") {}
   void process(const std::vector<Bytes>& frames) {
     std::vector<Packet> packets;
     packets.reserve(frames.size());
     for (const Bytes& frame : frames) packets.emplace_back(frame);
-    runner_->process(chunk_, packets);
-    for (std::uint16_t i = 0; i < chunk_.size; ++i) {
-      EXPECT_EQ(chunk_.verdicts[i], Verdict{});
+    const std::vector<Verdict> verdicts = send(packets);
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      EXPECT_EQ(verdicts[i], Verdict{});
       EXPECT_EQ(packets[i].frame(), frames[i]);
     }
-    trace_ = function_->trace(chunk_, 0);
   }
   Json show(const std::string& topic, const std::vector<std::string>& arguments = {}) {
     return function_->show(topic, arguments);
@@ -80,13 +71,6 @@ class FlowsTest : public testing::Test {
     };
     while (counted() != count) std::this_thread::sleep_for(milliseconds(1));
   }
-
-  NoReaders no_readers_;
-  std::vector<PortInfo> ports_{1};
-  std::unique_ptr<Function> function_;
-  std::unique_ptr<Runner> runner_;
-  Chunk chunk_;
-  std::string trace_;
 };
 
 TEST_F(FlowsTest, CountsAndLeavesPacketsAsTheyAre) {
@@ -251,7 +235,7 @@ TEST_F(FlowsTest, TakesOverAnotherCollector) {
   };
   create(config(first));
   const auto next = make(config(second));
-  const auto node = ConfigNode::parse(config(second), "test.yaml", ".");
+  const auto node = parse(config(second));
   const auto changes = function_->differences(*next, node);
   ASSERT_EQ(changes.size(), 1U);
   EXPECT_THAT(changes[0], HasSubstr(second.address()));
@@ -267,11 +251,9 @@ TEST_F(FlowsTest, TakesOverAnotherCollector) {
 
 TEST_F(FlowsTest, TellsWhatARestartTakes) {
   create("{max_flows: 10}");
-  EXPECT_THROW(function_->differences(*make("{max_flows: 11}"), ConfigNode::parse("{max_flows: 11}", "test.yaml", ".")),
-               InputError);
-  const auto changes = function_->differences(
-      *make("{max_flows: 10, idle_timeout: 1s, active_timeout: 1m}"),
-      ConfigNode::parse("{max_flows: 10, idle_timeout: 1s, active_timeout: 1m}", "test.yaml", "."));
+  EXPECT_THROW(function_->differences(*make("{max_flows: 11}"), parse("{max_flows: 11}")), InputError);
+  const auto changes = function_->differences(*make("{max_flows: 10, idle_timeout: 1s, active_timeout: 1m}"),
+                                              parse("{max_flows: 10, idle_timeout: 1s, active_timeout: 1m}"));
   EXPECT_EQ(changes.size(), 2U);
 }
 

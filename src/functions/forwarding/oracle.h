@@ -17,10 +17,11 @@
 #include "control/routes.h"
 #include "penumbra/function.h"
 #include "penumbra/ip.h"
+#include "testing/packet.h"
 
 namespace penumbra::forwarding::oracle {
 
-using Bytes = std::vector<std::uint8_t>;
+using function_testing::Bytes;
 
 inline unsigned word(const Bytes& bytes, std::size_t at) {
   return bytes.at(at) * 256U + bytes.at(at + 1);

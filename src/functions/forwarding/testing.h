@@ -1,73 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Supports tests of forwarding functions with packets without a pool and a runner for functions.
+// Supports tests of forwarding functions with ports, notations for routes, and the oracle.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <rte_mbuf.h>
 
 #include <array>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "control/routes.h"
 #include "functions/forwarding/oracle.h"
-#include "penumbra/engine.h"
 #include "penumbra/function.h"
+#include "testing/function_runner.h"
 
 namespace penumbra::forwarding::testing_support {
 
-/// Represents a packet without a pool. The constructor sets only the fields of an mbuf that a function accesses.
-struct Packet {
-  explicit Packet(oracle::Bytes frame) : bytes(std::move(frame)) {
-    mbuf.buf_addr = bytes.data();
-    mbuf.data_len = static_cast<std::uint16_t>(bytes.size());
-    mbuf.pkt_len = mbuf.data_len;
-  }
-  /// Returns the current bytes of the frame.
-  oracle::Bytes frame() const { return {bytes.begin(), bytes.begin() + mbuf.data_len}; }
-  oracle::Bytes bytes;
-  rte_mbuf mbuf{};
-};
-
-/// Sends packets through the function in the same way as a worker.
-class Runner {
- public:
-  explicit Runner(Function& function) : function_(function), queue_(engine_->open_queue()) {}
-
-  /// Fills the chunk with the packets and processes it.
-  void process(Chunk& chunk, std::vector<Packet>& packets, std::uint16_t rx_port = 0) {
-    chunk.size = static_cast<std::uint16_t>(packets.size());
-    chunk.rx_port = rx_port;
-    for (std::size_t i = 0; i < packets.size(); ++i) chunk.packets[i] = &packets[i].mbuf;
-    chunk.verdicts.fill({});
-    chunk.columns.clear();
-    chunk.fetch_ahead = true;
-    function_.pre_shade(chunk);
-    chunk.batch.shader = engine_->find_shader(function_.shader());
-    chunk.batch.table = function_.table();
-    if (chunk.batch.items > 0) queue_->submit(chunk.batch);
-    function_.post_shade(chunk);
-  }
-
- private:
-  Function& function_;
-  std::unique_ptr<Engine> engine_ = create_engine("scalar");
-  std::unique_ptr<EngineQueue> queue_;
-};
-
-/// Returns the name of the reason, or "" for a packet that is sent.
-inline std::string reason_of(const Function& function, Verdict verdict) {
-  if (verdict.kind == Verdict::Kind::send) return "";
-  const Reason& reason = function.reasons().at(verdict.value);
-  return reason.kind == verdict.kind ? reason.name : reason.name + " of the wrong kind";
-}
+using function_testing::Packet;
+using function_testing::reason_of;
+using function_testing::Runner;
 
 /// Returns the ports wan, lan, dmz, which has a short MTU, and bare, which has no addresses.
 inline std::vector<PortInfo> ports_without_addresses(std::uint16_t dmz_mtu) {
@@ -84,21 +39,13 @@ inline std::vector<PortInfo> ports_without_addresses(std::uint16_t dmz_mtu) {
   return ports;
 }
 
-/// Provides short notations for routes. The functions throw std::invalid_argument for text that is no address.
+/// Provides short notations for routes. The functions throw std::bad_optional_access for text that is no address.
 template <class Family>
 struct Words {
   using Target = control::RouteTargetOf<Family>;
 
-  static typename Family::Address ip(const std::string& text) {
-    const auto parsed = Family::parse_address(text);
-    if (!parsed) throw std::invalid_argument(text);
-    return *parsed;
-  }
-  static typename Family::Prefix net(const std::string& text) {
-    const auto parsed = Family::parse_prefix(text);
-    if (!parsed) throw std::invalid_argument(text);
-    return *parsed;
-  }
+  static typename Family::Address ip(const std::string& text) { return Family::parse_address(text).value(); }
+  static typename Family::Prefix net(const std::string& text) { return Family::parse_prefix(text).value(); }
   static Target via(const std::string& gateway, const std::string& port) {
     Target target;
     target.next_hops = {{.gateway = ip(gateway), .port = port, .weight = 1}};

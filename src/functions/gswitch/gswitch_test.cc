@@ -14,126 +14,60 @@
 #include <utility>
 #include <vector>
 
-#include "base/scratch_folder.h"
-#include "engines/conformance.h"
 #include "functions/gswitch/testing.h"
-#include "io/eal.h"
-#include "io/packet_pool.h"
 #include "penumbra/errors.h"
 #include "tables/rules/rule_structures.h"
+#include "testing/function_fixture.h"
+#include "testing/pool_packets.h"
 
 namespace penumbra::gswitch {
-
-rte_mempool* testing_support::packet_memory() {
-  static const io::PacketPool kPool = [] {
-    io::start_eal({}, 1);
-    return io::create_pool({.packets = 1023, .data_room = 2048 + RTE_PKTMBUF_HEADROOM});
-  }();
-  return kPool.get();
-}
-
 namespace {
 
+using function_testing::Bytes;
+using function_testing::Fate;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing_support::Bytes;
 using testing_support::FrameSpec;
 
-/// Holds the result for a frame: the frames sent by port, or the reason why none was sent.
-struct Fate {
-  std::map<std::uint16_t, Bytes> sent;
-  std::string reason;
-  unsigned too_long = 0;  ///< number of copies that are too long
-
-  bool operator==(const Fate&) const = default;
-};
-
 Fate dropped(std::string reason) {
-  return {.sent = {}, .reason = std::move(reason)};
+  return {.reason = std::move(reason)};
 }
 
-class GSwitchTest : public testing::Test {
- protected:
-  GSwitchTest() : ports_(4) {
-    for (std::uint16_t i = 0; i < 4; ++i) {
-      ports_[i].name = "p" + std::to_string(i + 1);
-      ports_[i].index = i;
-    }
-    ports_[3].mtu = 500;
-  }
-  ~GSwitchTest() override { EXPECT_EQ(rte_mempool_in_use_count(testing_support::packet_memory()), 0U); }
+std::vector<PortInfo> four_ports() {
+  auto ports = function_testing::numbered_ports(4);
+  for (PortInfo& port : ports) port.name = "p" + std::to_string(port.index + 1);
+  ports[3].mtu = 500;
+  return ports;
+}
 
-  ConfigNode config(const std::string& more) {
-    return ConfigNode::parse("{flows: table" + more + "}", "test.yaml", folder_.path());
-  }
+class GSwitchTest : public function_testing::FunctionTest {
+ protected:
+  GSwitchTest() : FunctionTest("gswitch", four_ports()) {}
+  ~GSwitchTest() override { EXPECT_EQ(rte_mempool_in_use_count(function_testing::packet_memory()), 0U); }
+
   std::unique_ptr<Function> make(const std::string& flows, const std::string& more = "") {
-    std::ofstream(folder_.path() / "table") << flows;
-    return find_function("gswitch")->create(config(more), {ports_, no_readers_});
+    write("table", flows);
+    return FunctionTest::make("{flows: table" + more + "}");
   }
   void create(const std::string& flows, const std::string& more = "", const std::string& engine = "scalar") {
-    run_.reset();
-    function_ = make(flows, more);
-    function_->bind(ports_);
-    run_ = std::make_unique<conformance::ShaderRun>(engine, function_->shader(), *function_->table());
+    write("table", flows);
+    FunctionTest::create("{flows: table" + more + "}", engine);
   }
   /// Processes a frame. `rx_port` is the index of the ingress port.
   Fate fate(const Bytes& frame, std::uint16_t rx_port = 0) {
     chunk_.size = 1;
-    chunk_.rx_port = rx_port;
-    chunk_.verdicts.fill({});
-    chunk_.columns.clear();
-    chunk_.packets[0] = testing_support::packet_of(frame);
-    function_->pre_shade(chunk_);
-    const std::uint32_t items = chunk_.batch.items;
-    if (items > 0) (*run_)({chunk_.batch.inputs[0]}, {chunk_.batch.outputs[0]}, items, items);
-    function_->post_shade(chunk_);
-    trace_ = function_->trace(chunk_, 0);
-    return take();
+    chunk_.packets[0] = function_testing::packet_of(frame);
+    runner_->process(chunk_, rx_port);
+    trace_ = runner_->trace(chunk_, 0);
+    out_ = function_testing::bytes_of(*chunk_.packets[0]);
+    Fate fate = function_testing::take(*function_, chunk_, 0);
+    EXPECT_NE(fate.reason, "pass");
+    if (chunk_.verdicts[0].kind == Verdict::Kind::punt) fate.reason = "punt " + fate.reason;
+    return fate;
   }
   Fate fate(const FrameSpec& spec, std::uint16_t rx_port = 0) { return fate(spec.bytes(), rx_port); }
   std::string reason(const FrameSpec& spec, std::uint16_t rx_port = 0) { return fate(spec, rx_port).reason; }
   nlohmann::ordered_json row(std::size_t place) { return function_->show("gswitch", {})["gswitch"].at(place); }
-
-  ScratchFolder folder_;
-  NoReaders no_readers_;
-  std::vector<PortInfo> ports_;
-  std::unique_ptr<Function> function_;
-  std::unique_ptr<conformance::ShaderRun> run_;
-  Chunk chunk_;
-  std::string trace_;
-  Bytes left_;  ///< the packet after its verdict
-
- private:
-  Fate take() {
-    Fate fate;
-    const Verdict verdict = chunk_.verdicts[0];
-    const Replication& replication = chunk_.replications[0];
-    left_ = testing_support::bytes_of(*chunk_.packets[0]);
-    const auto add = [&](std::span<const std::uint16_t> ports, const rte_mbuf& packet) {
-      for (const std::uint16_t port : ports) {
-        if (port == chunk_.rx_port) continue;
-        EXPECT_TRUE(fate.sent.emplace(port, testing_support::bytes_of(packet)).second);
-      }
-    };
-    if (verdict.kind == Verdict::Kind::send) {
-      fate.sent.emplace(verdict.value, left_);
-    } else if (verdict.kind == Verdict::Kind::replicate) {
-      add(replication.ports, *chunk_.packets[0]);
-      if (replication.other != nullptr) add(replication.other_ports, *replication.other);
-      rte_pktmbuf_free(replication.other);
-      fate.too_long = replication.dropped;
-      EXPECT_FALSE(fate.sent.empty());
-      EXPECT_GT(fate.sent.size() + fate.too_long, 1U) << "one copy is simply sent";
-      EXPECT_EQ(function_->reasons().at(replication.reason).name, "too_long");
-    } else {
-      EXPECT_NE(verdict.kind, Verdict::Kind::pass);
-      const Reason& reason = function_->reasons().at(verdict.value);
-      fate.reason = (reason.kind == Verdict::Kind::punt ? "punt " : "") + reason.name;
-      EXPECT_EQ(reason.kind, verdict.kind);
-    }
-    rte_pktmbuf_free(chunk_.packets[0]);
-    return fate;
-  }
 };
 
 /// Each case has a flow with one field, a frame that matches it, and a frame that differs in that field.
@@ -164,7 +98,7 @@ TEST_F(GSwitchTest, MatchesOnEachOfTheTwelveFields) {
   };
   for (const Case& each : cases) {
     create(each.match + " actions=output:3\n");
-    EXPECT_EQ(fate(each.hit), (Fate{.sent = {{2, each.hit.bytes()}}, .reason = ""})) << each.match;
+    EXPECT_EQ(fate(each.hit), (Fate{.sent = {{2, each.hit.bytes()}}})) << each.match;
     EXPECT_EQ(fate(each.other, each.other_port), dropped("miss")) << each.match;
   }
 }
@@ -197,16 +131,16 @@ TEST_F(GSwitchTest, OutputsToOneOrSeveral) {
   const FrameSpec spec;
   const Bytes bytes = spec.bytes();
   create("in_port=1 actions=output:2,output:4\nin_port=2 actions=all\nin_port=3 actions=in_port\n");
-  EXPECT_EQ(fate(spec), (Fate{.sent = {{1, bytes}, {3, bytes}}, .reason = ""}));
-  EXPECT_EQ(fate(spec, 1), (Fate{.sent = {{0, bytes}, {2, bytes}, {3, bytes}}, .reason = ""}));
-  EXPECT_EQ(fate(spec, 2), (Fate{.sent = {{2, bytes}}, .reason = ""}));
+  EXPECT_EQ(fate(spec), (Fate{.sent = {{1, bytes}, {3, bytes}}}));
+  EXPECT_EQ(fate(spec, 1), (Fate{.sent = {{0, bytes}, {2, bytes}, {3, bytes}}}));
+  EXPECT_EQ(fate(spec, 2), (Fate{.sent = {{2, bytes}}}));
 }
 
 TEST_F(GSwitchTest, WhereItCameFromGetsItOnlyByInPort) {
   const FrameSpec spec;
   create("actions=output:2,output:1\n");
-  EXPECT_EQ(fate(spec), (Fate{.sent = {{1, spec.bytes()}}, .reason = ""}));
-  EXPECT_EQ(fate(spec, 1), (Fate{.sent = {{0, spec.bytes()}}, .reason = ""}));
+  EXPECT_EQ(fate(spec), (Fate{.sent = {{1, spec.bytes()}}}));
+  EXPECT_EQ(fate(spec, 1), (Fate{.sent = {{0, spec.bytes()}}}));
   EXPECT_EQ(fate(spec, 2).sent.size(), 2U);
   create("actions=output:1\n");
   EXPECT_EQ(reason(spec), "same_port");
@@ -219,13 +153,13 @@ TEST_F(GSwitchTest, EachOutputGetsWhatWasSetBeforeIt) {
   translated.tag = 7;
   translated.destination = 0x0A000009;
   create("actions=mod_vlan_vid:7,output:1,output:2,mod_nw_dst:10.0.0.9,output:3\n");
-  const Fate both{.sent = {{1, tagged.bytes()}, {2, translated.bytes()}}, .reason = ""};
+  const Fate both{.sent = {{1, tagged.bytes()}, {2, translated.bytes()}}};
   EXPECT_EQ(fate(spec), both);
-  EXPECT_EQ(fate(spec, 2), (Fate{.sent = {{0, tagged.bytes()}, {1, tagged.bytes()}}, .reason = ""}));
+  EXPECT_EQ(fate(spec, 2), (Fate{.sent = {{0, tagged.bytes()}, {1, tagged.bytes()}}}));
   create("actions=output:1,mod_vlan_vid:7,output:2\n");
-  EXPECT_EQ(fate(spec), (Fate{.sent = {{1, tagged.bytes()}}, .reason = ""})) << "the first variant goes nowhere";
-  EXPECT_EQ(fate(spec, 1), (Fate{.sent = {{0, spec.bytes()}}, .reason = ""})) << "nor does the second";
-  EXPECT_EQ(fate(spec, 2), (Fate{.sent = {{0, spec.bytes()}, {1, tagged.bytes()}}, .reason = ""}));
+  EXPECT_EQ(fate(spec), (Fate{.sent = {{1, tagged.bytes()}}})) << "the first variant goes nowhere";
+  EXPECT_EQ(fate(spec, 1), (Fate{.sent = {{0, spec.bytes()}}})) << "nor does the second";
+  EXPECT_EQ(fate(spec, 2), (Fate{.sent = {{0, spec.bytes()}, {1, tagged.bytes()}}}));
 }
 
 TEST_F(GSwitchTest, TheHostGetsItWithItsNewHeader) {
@@ -234,9 +168,9 @@ TEST_F(GSwitchTest, TheHostGetsItWithItsNewHeader) {
   other.destination_mac = 0x0A0000000001;
   create("in_port=1 actions=mod_dl_dst:0a:00:00:00:00:01,controller\nin_port=2 actions=local\n");
   EXPECT_EQ(reason(spec), "punt controller");
-  EXPECT_EQ(left_, other.bytes());
+  EXPECT_EQ(out_, other.bytes());
   EXPECT_EQ(reason(spec, 1), "punt local");
-  EXPECT_EQ(left_, spec.bytes());
+  EXPECT_EQ(out_, spec.bytes());
 }
 
 TEST_F(GSwitchTest, ShortMtusGetNoLongPackets) {
@@ -254,7 +188,7 @@ TEST_F(GSwitchTest, ShortMtusGetNoLongPackets) {
   EXPECT_EQ(reason(spec, 1), "too_long");
   EXPECT_EQ(fate(spec, 2).too_long, 1U);
   spec.tag.reset();
-  EXPECT_EQ(fate(spec, 2), (Fate{.sent = {{0, spec.bytes()}}, .reason = "", .too_long = 1}));
+  EXPECT_EQ(fate(spec, 2), (Fate{.sent = {{0, spec.bytes()}}, .too_long = 1}));
 }
 
 TEST_F(GSwitchTest, AFrameWithoutAHeaderIsDropped) {
@@ -293,16 +227,17 @@ TEST_F(GSwitchTest, AReloadKeepsWhatBothTablesHave) {
   fate(spec);
   const auto next = make("# moved down\npriority=7 actions=output:4\nudp,tp_dst=53 actions=mod_vlan_vid:7,output:2\n",
                          ", miss: punt");
-  EXPECT_THAT(function_->differences(*next, config("")), ElementsAre("flows added: 2", "flows removed: 2"));
+  EXPECT_THAT(function_->differences(*next, parse("{flows: table}")),
+              ElementsAre("flows added: 2", "flows removed: 2"));
   for (int i = 0; i < 5; ++i) {
     function_->exchange(*next);
     EXPECT_EQ(row(0)["line"], 3);
     EXPECT_EQ(row(0)["packets"], 1 + 2 * i) << "its count goes on";
-    EXPECT_EQ(fate(spec), (Fate{.sent = {{1, tagged.bytes()}}, .reason = ""}));
+    EXPECT_EQ(fate(spec), (Fate{.sent = {{1, tagged.bytes()}}}));
     EXPECT_EQ(trace_, "flow of line 3: mod_vlan_vid:7,output:2");
     EXPECT_TRUE(fate(FrameSpec{.destination_port = 9}).sent.contains(3));
     function_->exchange(*next);
-    EXPECT_EQ(fate(spec), (Fate{.sent = {{1, tagged.bytes()}}, .reason = ""}));
+    EXPECT_EQ(fate(spec), (Fate{.sent = {{1, tagged.bytes()}}}));
     EXPECT_TRUE(fate(FrameSpec{.destination_port = 9}).sent.contains(2));
     EXPECT_EQ(reason(FrameSpec{.protocol = kTcp}), "miss");
   }
@@ -310,9 +245,10 @@ TEST_F(GSwitchTest, AReloadKeepsWhatBothTablesHave) {
 
 TEST_F(GSwitchTest, WhatTakesARestartIsSaid) {
   create("actions=drop\n", ", shader: linear");
-  EXPECT_THROW(function_->differences(*make("actions=drop\n", ", shader: tuple"), config(", shader: tuple")),
-               InputError);
-  EXPECT_TRUE(function_->differences(*make("actions=drop\n"), config("")).empty());
+  EXPECT_THROW(
+      function_->differences(*make("actions=drop\n", ", shader: tuple"), parse("{flows: table, shader: tuple}")),
+      InputError);
+  EXPECT_TRUE(function_->differences(*make("actions=drop\n"), parse("{flows: table}")).empty());
 }
 
 TEST_F(GSwitchTest, SaysHowItSearches) {
@@ -339,7 +275,7 @@ TEST_F(GSwitchTest, EveryStructureOnEveryEngineDecidesAlike) {
 
 TEST_F(GSwitchTest, AWrongConfigurationIsRefusedWithItsPlace) {
   const auto expect_refusal = [this](const std::string& flows, const std::string& text, const std::string& message) {
-    std::ofstream(folder_.path() / "table") << flows;
+    write("table", flows);
     try {
       find_function("gswitch")->create(ConfigNode::parse(text, "test.yaml", folder_.path()), {ports_, no_readers_});
       FAIL() << text << flows;

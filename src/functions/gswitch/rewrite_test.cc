@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "functions/gswitch/testing.h"
+#include "testing/pool_packets.h"
 
 namespace penumbra::gswitch {
 namespace {
@@ -64,12 +65,12 @@ std::uint64_t random_value(Random& random, Kind kind) {
 }
 
 Bytes rewritten(const Bytes& frame, const std::vector<FlowAction>& actions) {
-  rte_mbuf* const packet = testing_support::packet_of(frame);
+  rte_mbuf* const packet = function_testing::packet_of(frame);
   rules_key key;
   PacketLayers layers;
   EXPECT_TRUE(read_packet(frame.data(), frame.size(), frame.size(), 1, key, layers));
   EXPECT_TRUE(set_fields(*packet, layers, actions));
-  const Bytes after = testing_support::bytes_of(*packet);
+  const Bytes after = function_testing::bytes_of(*packet);
   rte_pktmbuf_free(packet);
   return after;
 }
@@ -147,7 +148,7 @@ TEST(GSwitchRewrite, AWrongHeaderStaysAsItIs) {
 
 TEST(GSwitchRewrite, ATagNeedsRoom) {
   const Bytes frame = FrameSpec{}.bytes();
-  rte_mbuf* const packet = testing_support::packet_of(frame);
+  rte_mbuf* const packet = function_testing::packet_of(frame);
   rte_pktmbuf_prepend(packet, packet->data_off);
   packet->data_len = packet->pkt_len = static_cast<std::uint16_t>(frame.size());
   std::copy(frame.begin(), frame.end(), rte_pktmbuf_mtod(packet, std::uint8_t*));
@@ -155,7 +156,7 @@ TEST(GSwitchRewrite, ATagNeedsRoom) {
   PacketLayers layers;
   ASSERT_TRUE(read_packet(frame.data(), frame.size(), frame.size(), 1, key, layers));
   EXPECT_FALSE(set_fields(*packet, layers, std::vector<FlowAction>{{.kind = Kind::set_vlan, .value = 9}}));
-  EXPECT_EQ(testing_support::bytes_of(*packet), frame);
+  EXPECT_EQ(function_testing::bytes_of(*packet), frame);
   rte_pktmbuf_free(packet);
 }
 

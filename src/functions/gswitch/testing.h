@@ -3,25 +3,17 @@
 // Builds frames for tests from a specification and computes all checksums.
 #pragma once
 
-#include <rte_mbuf.h>
-
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "functions/gswitch/packet_key.h"
+#include "testing/packet.h"
 
 namespace penumbra::gswitch::testing_support {
 
-using Bytes = std::vector<std::uint8_t>;
-
-inline void append(Bytes& bytes, std::uint64_t number, unsigned count) {
-  for (unsigned i = count; i-- > 0;) bytes.push_back(static_cast<std::uint8_t>(number >> 8 * i));
-}
+using function_testing::append;
+using function_testing::Bytes;
 
 /// Returns the Internet checksum (RFC 1071).
 inline std::uint16_t checksum_of(const Bytes& bytes) {
@@ -110,21 +102,6 @@ inline Bytes FrameSpec::bytes() const {
   frame.insert(frame.end(), header.begin(), header.end());
   frame.insert(frame.end(), rest.begin(), rest.end());
   return frame;
-}
-
-/// Returns the pool of all packets (gswitch_test.cc).
-rte_mempool* packet_memory();
-
-inline rte_mbuf* packet_of(const Bytes& bytes) {
-  rte_mbuf* const packet = rte_pktmbuf_alloc(packet_memory());
-  char* const room = rte_pktmbuf_append(packet, static_cast<std::uint16_t>(bytes.size()));
-  std::copy(bytes.begin(), bytes.end(), room);
-  return packet;
-}
-
-inline Bytes bytes_of(const rte_mbuf& packet) {
-  const auto* const begin = rte_pktmbuf_mtod(&packet, const std::uint8_t*);
-  return {begin, begin + packet.data_len};
 }
 
 }  // namespace penumbra::gswitch::testing_support

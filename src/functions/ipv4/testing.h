@@ -48,18 +48,15 @@ inline std::vector<PortInfo> router_ports() {
 inline oracle::Bytes udp_frame(Ipv4Address source, Ipv4Address destination, std::uint8_t ttl, std::size_t total_bytes,
                                std::uint16_t source_port = 1000) {
   oracle::Bytes frame{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 9, 9, 8, 0, 0x45, 0};
-  const auto append = [&frame](std::uint64_t value, int bytes) {
-    while (bytes-- > 0) frame.push_back(static_cast<std::uint8_t>(value >> (8 * bytes)));
-  };
-  append(total_bytes, 2);
-  append(0, 4);
-  append(ttl, 1);
-  append(17, 1);
-  append(0, 2);
-  append(source.value, 4);
-  append(destination.value, 4);
-  append(source_port, 2);
-  append(53, 2);
+  function_testing::append(frame, total_bytes, 2);
+  function_testing::append(frame, 0, 4);
+  function_testing::append(frame, ttl, 1);
+  function_testing::append(frame, 17, 1);
+  function_testing::append(frame, 0, 2);
+  function_testing::append(frame, source.value, 4);
+  function_testing::append(frame, destination.value, 4);
+  function_testing::append(frame, source_port, 2);
+  function_testing::append(frame, 53, 2);
   frame.resize(14 + total_bytes, 0x5A);
   oracle::fix_checksum(frame);
   return frame;

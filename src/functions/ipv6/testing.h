@@ -53,16 +53,13 @@ inline std::vector<PortInfo> router_ports() {
 inline oracle::Bytes frame_of(Ipv6Address source, Ipv6Address destination, std::uint8_t next_header,
                               std::uint8_t hop_limit, const oracle::Bytes& payload, std::uint32_t flow_label = 0) {
   oracle::Bytes frame{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 9, 9, 0x86, 0xDD};
-  const auto append = [&frame](std::uint64_t value, int bytes) {
-    while (bytes-- > 0) frame.push_back(static_cast<std::uint8_t>(value >> (8 * bytes)));
-  };
-  append(6U << 28 | flow_label, 4);
-  append(payload.size(), 2);
-  append(next_header, 1);
-  append(hop_limit, 1);
+  function_testing::append(frame, 6U << 28 | flow_label, 4);
+  function_testing::append(frame, payload.size(), 2);
+  function_testing::append(frame, next_header, 1);
+  function_testing::append(frame, hop_limit, 1);
   for (const Ipv6Address address : {source, destination}) {
-    append(address.high, 8);
-    append(address.low, 8);
+    function_testing::append(frame, address.high, 8);
+    function_testing::append(frame, address.low, 8);
   }
   frame.insert(frame.end(), payload.begin(), payload.end());
   return frame;

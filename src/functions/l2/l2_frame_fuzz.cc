@@ -2,18 +2,14 @@
 //
 // Checks that the switch and the oracle give the same result for any bytes. The first byte selects the ingress port: an
 // access port or a trunk without a native VLAN. Nothing is learned, because the learning thread is not started.
-#include <rte_mbuf.h>
-
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
 #include <vector>
 
 #include "functions/l2/l2.h"
 #include "functions/l2/oracle.h"
-#include "penumbra/engine.h"
+#include "testing/function_runner.h"
 
 namespace {
 
@@ -42,8 +38,7 @@ struct World {
       l2::read_configuration(
           ConfigNode::parse("ports: {access: {access: 10}, trunk: {trunk: {vlans: [10, 20]}}}", "", "."), ports),
       {.ports = ports, .grace_periods = no_readers}};
-  std::unique_ptr<Engine> engine = create_engine("scalar");
-  std::unique_ptr<EngineQueue> queue = engine->open_queue();
+  function_testing::Runner runner{function};
   Chunk chunk;
 };
 
@@ -60,33 +55,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                               .statics = {}};
   const l2::oracle::Judgement wanted = network.take(from, frame);
 
-  std::vector<std::uint8_t> buffer(kHeadroom + frame.size());
-  std::copy(frame.begin(), frame.end(), buffer.begin() + kHeadroom);
-  rte_mbuf packet{};
-  packet.buf_addr = buffer.data();
-  packet.data_off = kHeadroom;
-  packet.data_len = static_cast<std::uint16_t>(frame.size());
-  packet.pkt_len = packet.data_len;
-  Chunk& chunk = world.chunk;
-  chunk.size = 1;
-  chunk.rx_port = from;
-  chunk.packets[0] = &packet;
-  chunk.verdicts[0] = {};
-  chunk.columns.clear();
-  world.function.pre_shade(chunk);
-  chunk.batch.shader = world.engine->find_shader(world.function.shader());
-  chunk.batch.table = world.function.table();
-  if (chunk.batch.items > 0) world.queue->submit(chunk.batch);
-  world.function.post_shade(chunk);
-
-  const Verdict verdict = chunk.verdicts[0];
-  if (!wanted.reason.empty()) {
-    require(verdict.kind == world.function.reasons().at(verdict.value).kind);
-    require(world.function.reasons()[verdict.value].name == wanted.reason);
-  } else {
+  std::vector<function_testing::Packet> packets;
+  packets.emplace_back(frame, kHeadroom);
+  world.runner.process(world.chunk, packets, from);
+  const Verdict verdict = world.chunk.verdicts[0];
+  require(function_testing::reason_of(world.function, verdict) == wanted.reason);
+  if (wanted.reason.empty()) {
     require(verdict.kind == Verdict::Kind::send && wanted.sent.size() == 1);
-    const auto* const begin = rte_pktmbuf_mtod(&packet, const std::uint8_t*);
-    require(wanted.sent.at(verdict.value) == l2::oracle::Bytes(begin, begin + packet.data_len));
+    require(wanted.sent.at(verdict.value) == packets[0].frame());
   }
   return 0;
 }

@@ -23,28 +23,21 @@
 #include "base/sanitizer_scale.h"
 #include "engines/conformance.h"
 #include "functions/l2/oracle.h"
-#include "io/eal.h"
-#include "io/packet_pool.h"
 #include "penumbra/errors.h"
+#include "testing/function_runner.h"
+#include "testing/pool_packets.h"
 
 namespace penumbra::l2 {
 namespace {
 
-using oracle::Bytes;
+using function_testing::append;
+using function_testing::Bytes;
 using oracle::Judgement;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr std::uint16_t kPorts = 6;
 constexpr std::array<std::uint16_t, kPorts> kMtus{1500, 1400, 1200, 1500, 1000, 900};
-
-rte_mempool* packet_memory() {
-  static const io::PacketPool kPool = [] {
-    io::start_eal({}, 1);
-    return io::create_pool({.packets = 8191, .data_room = 2048 + RTE_PKTMBUF_HEADROOM});
-  }();
-  return kPool.get();
-}
 
 std::vector<PortInfo> some_ports() {
   std::vector<PortInfo> ports(kPorts);
@@ -59,10 +52,6 @@ std::vector<PortInfo> some_ports() {
 
 ConfigNode parse(const std::string& text) {
   return ConfigNode::parse(text, "test.yaml", ".");
-}
-
-void append(Bytes& bytes, std::uint64_t number, unsigned count) {
-  for (unsigned i = count; i-- > 0;) bytes.push_back(static_cast<std::uint8_t>(number >> 8 * i));
 }
 
 oracle::Address address(std::uint64_t mac) {
@@ -90,38 +79,30 @@ class Bench {
       : ports_(some_ports()),
         function_(read_configuration(parse(config), ports_),
                   {.ports = ports_, .grace_periods = no_readers_, .later_ethertypes = behind}),
-        run_(engine, function_.shader(), *function_.table()) {
+        runner_(function_, engine) {
     function_.bind(ports_);
   }
-  ~Bench() { EXPECT_EQ(rte_mempool_in_use_count(packet_memory()), 0U); }
+  ~Bench() {
+    EXPECT_EQ(rte_mempool_in_use_count(function_testing::packet_memory()), 0U);
+    conformance::expect_no_device_failure(runner_.engine());
+  }
 
   Switch& function() { return function_; }
   /// Processes one chunk and returns the result for each frame.
   std::vector<Judgement> process(std::uint16_t port, const std::vector<Bytes>& frames) {
     chunk_.size = static_cast<std::uint16_t>(frames.size());
-    chunk_.rx_port = port;
-    chunk_.verdicts.fill({});
-    chunk_.fetch_ahead = !chunk_.fetch_ahead;  // must not change the results
-    chunk_.columns.clear();
-    for (std::size_t i = 0; i < frames.size(); ++i) {
-      chunk_.packets[i] = rte_pktmbuf_alloc(packet_memory());
-      char* const room = rte_pktmbuf_append(chunk_.packets[i], static_cast<std::uint16_t>(frames[i].size()));
-      std::copy(frames[i].begin(), frames[i].end(), room);
-    }
-    function_.pre_shade(chunk_);
-    const std::uint32_t items = chunk_.batch.items;
-    if (items > 0) run_({chunk_.batch.inputs[0]}, {chunk_.batch.outputs[0]}, items, items);
-    function_.post_shade(chunk_);
+    for (std::size_t i = 0; i < frames.size(); ++i) chunk_.packets[i] = function_testing::packet_of(frames[i]);
+    runner_.process(chunk_, port);
     std::vector<Judgement> judgements;
     for (std::uint16_t i = 0; i < chunk_.size; ++i) {
-      traces_.push_back(function_.trace(chunk_, i));
-      judgements.push_back(take(i));
+      trace_ = runner_.trace(chunk_, i);
+      judgements.push_back(function_testing::take(function_, chunk_, i));
     }
     return judgements;
   }
   Judgement process(std::uint16_t port, const Bytes& bytes) { return process(port, std::vector<Bytes>{bytes}).front(); }
   /// Returns the trace of the last frame.
-  const std::string& trace() const { return traces_.back(); }
+  const std::string& trace() const { return trace_; }
 
   /// Waits until the switch has learned exactly the stations of `network`.
   void wait_for(const oracle::Network& network) {
@@ -142,48 +123,12 @@ class Bench {
   }
 
  private:
-  static Bytes bytes_of(const rte_mbuf* packet) {
-    const auto* const begin = rte_pktmbuf_mtod(packet, const std::uint8_t*);
-    EXPECT_EQ(packet->data_len, packet->pkt_len);
-    return {begin, begin + packet->data_len};
-  }
-  Judgement take(std::uint16_t i) {
-    Judgement judgement;
-    const Verdict verdict = chunk_.verdicts[i];
-    const Replication& replication = chunk_.replications[i];
-    const auto add = [&](std::span<const std::uint16_t> ports, const rte_mbuf* packet) {
-      for (const std::uint16_t port : ports) {
-        if (port != chunk_.rx_port) {
-          EXPECT_TRUE(judgement.sent.emplace(port, bytes_of(packet)).second);
-        }
-      }
-    };
-    if (verdict.kind == Verdict::Kind::send) {
-      add(std::vector{verdict.value}, chunk_.packets[i]);
-    } else if (verdict.kind == Verdict::Kind::replicate) {
-      add(replication.ports, chunk_.packets[i]);
-      if (replication.other != nullptr) add(replication.other_ports, replication.other);
-      rte_pktmbuf_free(replication.other);
-      judgement.too_long = replication.dropped;
-      EXPECT_FALSE(judgement.sent.empty());
-      EXPECT_GT(judgement.sent.size() + judgement.too_long, 1U) << "one copy is simply sent";
-      EXPECT_EQ(function_.reasons().at(replication.reason).name, "too_long");
-    } else if (verdict.kind == Verdict::Kind::pass) {
-      judgement.reason = "pass";
-    } else {
-      const Reason& reason = function_.reasons().at(verdict.value);
-      judgement.reason = reason.kind == verdict.kind ? reason.name : "of the wrong kind";
-    }
-    rte_pktmbuf_free(chunk_.packets[i]);
-    return judgement;
-  }
-
   NoReaders no_readers_;
   std::vector<PortInfo> ports_;
   Switch function_;
-  conformance::ShaderRun run_;
+  function_testing::Runner runner_;
   Chunk chunk_;
-  std::vector<std::string> traces_;
+  std::string trace_;
 };
 
 constexpr const char* kVlans = R"(

@@ -12,9 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "testing/packet.h"
+
 namespace penumbra::l2::oracle {
 
-using Bytes = std::vector<std::uint8_t>;
+using function_testing::Bytes;
+/// Holds the permitted result for a frame.
+using Judgement = function_testing::Fate;
 using Address = std::vector<std::uint8_t>;  ///< six bytes
 
 struct Port {
@@ -22,16 +26,6 @@ struct Port {
   std::set<unsigned> vlans{1};
   Address mac{};  // NOLINT(readability-redundant-member-init): for who leaves it out of an initializer
   std::size_t mtu = 1500;
-};
-
-/// Holds the result for a frame: a reason, or the frames sent by port with the number of copies that exceed their
-/// port's MTU.
-struct Judgement {
-  std::string reason;
-  std::map<unsigned, Bytes> sent;
-  unsigned too_long = 0;
-
-  bool operator==(const Judgement&) const = default;
 };
 
 struct Network {

@@ -5,23 +5,20 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rte_mbuf.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "base/scratch_folder.h"
-#include "base/testing_grace_periods.h"
 #include "functions/forwarding/testing.h"
 #include "functions/ndn/lp_header.h"
 #include "functions/ndn/pit_token.h"
 #include "functions/ndn/testing.h"
+#include "testing/function_fixture.h"
 
 namespace penumbra::ndn {
 namespace {
 
-using forwarding::testing_support::reason_of;
+using function_testing::reason_of;
 using testing_support::data;
 using testing_support::hop_limit;
 using testing_support::interest;
@@ -46,22 +43,6 @@ faces:
 )";
 const std::string kRoutes = "/a alice\n/a/b bob\n/c carol\n/all all\n/very/long/name/of/many/components carol\n";
 
-/// Represents a packet without a pool, with headroom.
-struct RoomyPacket {
-  explicit RoomyPacket(const std::string& frame, std::size_t headroom = kHeadroom) : bytes(headroom) {
-    bytes.insert(bytes.end(), frame.begin(), frame.end());
-    mbuf.buf_addr = bytes.data();
-    mbuf.buf_len = static_cast<std::uint16_t>(bytes.size());
-    mbuf.data_off = static_cast<std::uint16_t>(headroom);
-    mbuf.data_len = static_cast<std::uint16_t>(frame.size());
-    mbuf.pkt_len = mbuf.data_len;
-  }
-  std::string frame() const { return {bytes.begin() + mbuf.data_off, bytes.begin() + mbuf.data_off + mbuf.data_len}; }
-
-  std::vector<std::uint8_t> bytes;
-  rte_mbuf mbuf{};
-};
-
 std::string mac_text(MacAddress mac) {
   std::string bytes;
   for (int i = 40; i >= 0; i -= 8) bytes += static_cast<char>(mac.value >> i);
@@ -71,38 +52,21 @@ std::string ethernet(MacAddress to, MacAddress from, const std::string& packet) 
   return mac_text(to) + mac_text(from) + "\x86\x24" + packet;
 }
 
-class Ndn : public testing::Test {
+class Ndn : public function_testing::FunctionTest {
  protected:
-  Ndn() : ports_(forwarding::testing_support::ports_without_addresses(1280)) { function_ = make(kRoutes); }
+  Ndn() : FunctionTest("ndn", forwarding::testing_support::ports_without_addresses(1280)) { create(); }
 
   std::unique_ptr<Function> make(const std::string& routes, const std::string& faces = kFaces) {
-    std::ofstream(folder_.path() / "names.txt") << routes;
-    const ConfigNode config = ConfigNode::parse(faces + "routes: names.txt\n", "test.yaml", folder_.path());
-    return find_function("ndn")->create(config, {ports_, no_readers_, nullptr, taken_behind_});
+    write("names.txt", routes);
+    return FunctionTest::make(faces + "routes: names.txt\n");
+  }
+  void create() {
+    write("names.txt", kRoutes);
+    FunctionTest::create(kFaces + "routes: names.txt\n");
   }
 
   Verdict process(const std::string& frame, std::uint16_t port, std::size_t headroom = kHeadroom) {
-    RoomyPacket packet(frame, headroom);
-    return process(packet, port);
-  }
-  Verdict process(RoomyPacket& packet, std::uint16_t port) {
-    const std::string before = packet.frame();
-    chunk_.size = 1;
-    chunk_.rx_port = port;
-    chunk_.packets[0] = &packet.mbuf;
-    chunk_.verdicts.fill({});
-    chunk_.columns.clear();
-    function_->pre_shade(chunk_);
-    chunk_.batch.shader = engine_->find_shader(function_->shader());
-    chunk_.batch.table = function_->table();
-    if (chunk_.batch.items > 0) queue_->submit(chunk_.batch);
-    function_->post_shade(chunk_);
-    out_ = packet.frame();
-    trace_ = function_->trace(chunk_, 0);
-    if (chunk_.verdicts[0].kind != Verdict::Kind::send) {
-      EXPECT_EQ(out_, before) << "a packet that is not sent stays as it came";
-    }
-    return chunk_.verdicts[0];
+    return send({frame.begin(), frame.end()}, port, headroom);
   }
   std::string reason(const std::string& frame, std::uint16_t port) {
     return reason_of(*function_, process(frame, port));
@@ -122,28 +86,20 @@ class Ndn : public testing::Test {
     return frame;
   }
 
+  /// Returns the frame that the function left.
+  std::string out() const { return {out_.begin(), out_.end()}; }
   /// Returns the sent packet without its link header.
   NdnPacket sent(std::size_t link_bytes = 14) {
     NdnPacket packet;
-    EXPECT_EQ(parse_packet(as_bytes(out_).subspan(link_bytes), false, packet), PacketFault::none);
+    EXPECT_EQ(parse_packet(Bytes(out_).subspan(link_bytes), false, packet), PacketFault::none);
     return packet;
   }
-
-  ScratchFolder folder_;
-  NoReaders no_readers_;
-  std::vector<PortInfo> ports_;
-  std::vector<std::uint16_t> taken_behind_;
-  std::unique_ptr<Function> function_;
-  std::unique_ptr<Engine> engine_ = create_engine("scalar");
-  std::unique_ptr<EngineQueue> queue_ = engine_->open_queue();
-  Chunk chunk_;
-  std::string out_, trace_;
 };
 
 TEST_F(Ndn, BringsAnInterestThereAndDataBack) {
   const std::string asks = interest("/a/b/c", kNonce + hop_limit(9));
   ASSERT_EQ(from_alice(asks), Verdict::send(kLan));
-  EXPECT_EQ(out_.substr(0, 14), ethernet(kBob, ports_[kLan].mac, ""));
+  EXPECT_EQ(out().substr(0, 14), ethernet(kBob, ports_[kLan].mac, ""));
   const NdnPacket there = sent();
   EXPECT_EQ(there.kind, PacketKind::interest);
   EXPECT_EQ(text_of(there.network), interest("/a/b/c", kNonce + hop_limit(8)));
@@ -153,7 +109,7 @@ TEST_F(Ndn, BringsAnInterestThereAndDataBack) {
   const std::string answer = data("/a/b/c/%01");
   const std::string given = token(text_of(there.token));
   ASSERT_EQ(from_bob(lp(given, answer)), Verdict::send(kWan));
-  EXPECT_EQ(out_, ethernet(kAlice, ports_[kWan].mac, answer)) << "bare, as she asked";
+  EXPECT_EQ(out(), ethernet(kAlice, ports_[kWan].mac, answer)) << "bare, as she asked";
 }
 
 TEST_F(Ndn, GivesTheTokenBackThatAnInterestCameWith) {
@@ -161,9 +117,9 @@ TEST_F(Ndn, GivesTheTokenBackThatAnInterestCameWith) {
   ASSERT_EQ(from_alice(lp(token(hers), interest("/a/b"))), Verdict::send(kLan));
   const std::string given = token(text_of(sent().token));
   ASSERT_EQ(from_bob(lp(given, data("/a/b"))), Verdict::send(kWan));
-  EXPECT_EQ(out_.substr(14), lp(token(hers), data("/a/b")));
+  EXPECT_EQ(out().substr(14), lp(token(hers), data("/a/b")));
   ASSERT_EQ(from_bob(lp(given + kNackForNoRoute, interest("/a/b"))), Verdict::send(kWan));
-  EXPECT_EQ(out_.substr(14), lp(token(hers) + kNackForNoRoute, interest("/a/b")));
+  EXPECT_EQ(out().substr(14), lp(token(hers) + kNackForNoRoute, interest("/a/b")));
   EXPECT_EQ(reason_from_alice(lp(token(hers + "h"), interest("/a/b"))), "long_pit_token");
 }
 
@@ -179,9 +135,9 @@ TEST_F(Ndn, TakesTokensOnlyFromTheFaceThatHasThem) {
 TEST_F(Ndn, NacksWhatHasNoRoute) {
   const std::string asks = interest("/x/y", kNonce + hop_limit(9));
   ASSERT_EQ(from_alice(asks), Verdict::send(kWan));
-  EXPECT_EQ(out_, ethernet(kAlice, ports_[kWan].mac, lp(kNackForNoRoute, asks)));
+  EXPECT_EQ(out(), ethernet(kAlice, ports_[kWan].mac, lp(kNackForNoRoute, asks)));
   ASSERT_EQ(from_alice(lp(token("hers"), asks)), Verdict::send(kWan));
-  EXPECT_EQ(out_, ethernet(kAlice, ports_[kWan].mac, lp(token("hers") + kNackForNoRoute, asks)));
+  EXPECT_EQ(out(), ethernet(kAlice, ports_[kWan].mac, lp(token("hers") + kNackForNoRoute, asks)));
   ASSERT_EQ(from_alice(interest("/a")), Verdict::send(kWan)) << "back where it came from";
   EXPECT_EQ(sent().kind, PacketKind::nack);
   const std::string to_group = ethernet(kMulticastGroup, kBob, interest("/x"));
@@ -192,19 +148,19 @@ TEST_F(Ndn, AnswersOverUdpToThePortThatAsked) {
   ASSERT_EQ(process(from_carol(interest("/a/b"), 50'123), kDmz), Verdict::send(kLan));
   const std::string given = token(text_of(sent().token));
   ASSERT_EQ(from_bob(lp(given, data("/a/b"))), Verdict::send(kDmz));
-  EXPECT_EQ(out_.substr(42), data("/a/b"));
-  EXPECT_EQ(load_be16(as_bytes(out_).data() + 36), 50'123);
+  EXPECT_EQ(out().substr(42), data("/a/b"));
+  EXPECT_EQ(load_be16(out_.data() + 36), 50'123);
   ASSERT_EQ(process(from_carol(interest("/x"), 50'124), kDmz), Verdict::send(kDmz));
-  EXPECT_EQ(load_be16(as_bytes(out_).data() + 36), 50'124);
-  EXPECT_EQ(out_.substr(42), lp(kNackForNoRoute, interest("/x")));
+  EXPECT_EQ(load_be16(out_.data() + 36), 50'124);
+  EXPECT_EQ(out().substr(42), lp(kNackForNoRoute, interest("/x")));
   ASSERT_EQ(from_alice(interest("/c/1")), Verdict::send(kDmz));
-  EXPECT_EQ(load_be16(as_bytes(out_).data() + 36), kUdpPort);
+  EXPECT_EQ(load_be16(out_.data() + 36), kUdpPort);
   EXPECT_EQ(text_of(sent(42).network), interest("/c/1"));
 }
 
 TEST_F(Ndn, SendsToTheGroupAndTakesFromIt) {
   ASSERT_EQ(from_alice(interest("/all/1")), Verdict::send(kLan));
-  EXPECT_EQ(out_.substr(0, 14), ethernet(kMulticastGroup, ports_[kLan].mac, ""));
+  EXPECT_EQ(out().substr(0, 14), ethernet(kMulticastGroup, ports_[kLan].mac, ""));
   const std::string given = token(text_of(sent().token));
   ASSERT_EQ(process(ethernet(kMulticastGroup, kCarol, lp(given, data("/all/1"))), kLan), Verdict::send(kWan));
 }
@@ -232,7 +188,7 @@ TEST_F(Ndn, GivesAnInterestItsNonce) {
     }
   }
   ASSERT_EQ(from_alice(interest("/x", "")), Verdict::send(kWan));
-  EXPECT_EQ(out_.substr(14), lp(kNackForNoRoute, interest("/x", ""))) << "a Nack has the Interest as it came";
+  EXPECT_EQ(out().substr(14), lp(kNackForNoRoute, interest("/x", ""))) << "a Nack has the Interest as it came";
 }
 
 TEST_F(Ndn, DropsWithAReason) {
@@ -276,16 +232,17 @@ TEST_F(Ndn, DropsWhatTheLinkOrTheBufferHasNoPlaceFor) {
   const std::string frame = ethernet(ports_[kWan].mac, kAlice, sized(600));
   EXPECT_EQ(process(frame, kWan, kFront), Verdict::send(kDmz));
   EXPECT_EQ(reason_of(*function_, process(frame, kWan, kFront - 1)), "no_headroom");
-  RoomyPacket pieces(frame);
-  pieces.mbuf.pkt_len += 100;
-  EXPECT_EQ(reason_of(*function_, process(pieces, kWan)), "segmented");
+  std::vector<function_testing::Packet> pieces;
+  pieces.emplace_back(function_testing::Bytes(frame.begin(), frame.end()), kHeadroom);
+  pieces[0].mbuf.pkt_len += 100;
+  EXPECT_EQ(reason_of(*function_, send(pieces, kWan)[0]), "segmented");
 }
 
 TEST_F(Ndn, LeavesToOthersWhatIsTheirs) {
   const std::string arp = mac_text({0xFFFFFFFFFFFF}) + mac_text(kAlice) + "\x08\x06" + std::string(46, '\0');
   EXPECT_EQ(reason(arp, kWan), "not_ndn");
-  taken_behind_ = {0x0800, 0x0806};
-  function_ = make(kRoutes);
+  later_ethertypes_ = {0x0800, 0x0806};
+  create();
   EXPECT_EQ(process(arp, kWan).kind, Verdict::Kind::pass);
   EXPECT_EQ(process(mac_text(ports_[kWan].mac) + mac_text(kAlice) + "\x86\xDD" + std::string(60, '\0'), kWan).kind,
             Verdict::Kind::punt);
