@@ -5,22 +5,19 @@
 // `none`.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <set>
 #include <sstream>
 #include <string>
 
 #include "control/config.h"
 #include "penumbra/function.h"
+#include "testing/fuzzing.h"
 
 namespace {
 
 using penumbra::control::parse_config;
 using penumbra::control::RouterConfig;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using penumbra::fuzzing::require;
 
 /// Prints the configuration as YAML in flow style.
 std::string written(const RouterConfig& config) {

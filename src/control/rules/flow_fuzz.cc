@@ -10,19 +10,11 @@
 #include <string_view>
 
 #include "control/rules/flow_syntax.h"
+#include "testing/fuzzing.h"
 
 namespace {
 
 namespace rules = penumbra::control::rules;
-
-template <class Check>
-void check_refusal(const Check& check) {
-  try {
-    check();
-  } catch (const penumbra::InputError& error) {
-    if (error.location().file != "fuzz" || error.location().line < 1 || error.location().column < 1) std::abort();
-  }
-}
 
 penumbra::RuleWords parse_key(const std::string& name, std::string_view text) {
   penumbra::control::Line line(&name, 1, text);
@@ -32,8 +24,8 @@ penumbra::RuleWords parse_key(const std::string& name, std::string_view text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
-  check_refusal([text] {
+  const std::string_view text = penumbra::fuzzing::text_of(data, size);
+  penumbra::fuzzing::read_or_refuse([text] {
     const rules::FlowList flows = rules::parse_flows(text, "fuzz");
     std::ostringstream written;
     rules::write_flows(written, flows);
@@ -43,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       std::abort();
     }
   });
-  check_refusal([text] {
+  penumbra::fuzzing::read_or_refuse([text] {
     const auto key = parse_key("fuzz", text.substr(0, text.find('\n')));
     const std::string written = rules::flow_key_text(key);
     if (parse_key("written", written) != key) std::abort();

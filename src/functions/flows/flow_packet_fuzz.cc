@@ -5,21 +5,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <vector>
 
 #include "tables/flows/flow_packet.h"
-
-namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-}  // namespace
+#include "testing/fuzzing.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace penumbra;
+  using penumbra::fuzzing::require;
   if (size == 0) return 0;
   const std::size_t bytes = size - 1;
   // A copy that ends where the segment ends lets AddressSanitizer detect reads past the end.

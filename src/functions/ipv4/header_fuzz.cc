@@ -5,18 +5,16 @@
 // the fuzzer would rarely pass the checksum.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 
 #include "functions/ipv4/header.h"
 #include "functions/ipv4/oracle.h"
+#include "testing/fuzzing.h"
 
 namespace {
 
-constexpr penumbra::MacAddress kMac{0x020000000001};
+using penumbra::fuzzing::require;
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+constexpr penumbra::MacAddress kMac{0x020000000001};
 
 }  // namespace
 

@@ -4,18 +4,16 @@
 // promiscuous.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 
 #include "functions/ipv6/header.h"
 #include "functions/ipv6/oracle.h"
+#include "testing/fuzzing.h"
 
 namespace {
 
-constexpr penumbra::MacAddress kMac{0x020000000001};
+using penumbra::fuzzing::require;
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+constexpr penumbra::MacAddress kMac{0x020000000001};
 
 }  // namespace
 

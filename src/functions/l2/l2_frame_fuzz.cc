@@ -4,22 +4,19 @@
 // access port or a trunk without a native VLAN. Nothing is learned, because the learning thread is not started.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <vector>
 
 #include "functions/l2/l2.h"
 #include "functions/l2/oracle.h"
 #include "testing/function_runner.h"
+#include "testing/fuzzing.h"
 
 namespace {
 
+using penumbra::fuzzing::require;
 using namespace penumbra;
 
 constexpr std::size_t kHeadroom = 128, kMostBytes = 4096;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 std::vector<PortInfo> two_ports() {
   std::vector<PortInfo> ports(2);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,14 +13,12 @@
 #include "functions/ndn/name_uri.h"
 #include "functions/ndn/nonce.h"
 #include "functions/ndn/packet.h"
+#include "testing/fuzzing.h"
 
 namespace {
 
+using penumbra::fuzzing::require;
 using penumbra::ndn::Bytes;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void require_within(Bytes part, Bytes whole) {
   require(part.empty() || (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size()));
