@@ -124,32 +124,18 @@ TEST_F(LedgerTest, SendsToANeighbourOnAConnectedNetwork) {
   expect_only(Difference::missing, 0);
 }
 
-TEST_F(LedgerTest, SendsNothingToTheRouterItself) {
-  receive({.destination = 0xC0A80001}), expect_unsent("local");
-}
-TEST_F(LedgerTest, SendsNothingToAConnectedNetworkAsSuch) {
-  receive({.destination = 0xC0A80000}), expect_unsent("broadcast");
-}
-TEST_F(LedgerTest, SendsNoDirectedBroadcast) {
-  receive({.destination = 0xC0A800FF}), expect_unsent("broadcast");
-}
-TEST_F(LedgerTest, SendsNothingToAnUnknownNeighbour) {
-  receive({.destination = 0xC0A80008}), expect_unsent("unknown_neighbour");
-}
-TEST_F(LedgerTest, SendsNothingWithoutARoute) {
-  receive({.destination = 0x10000001}), expect_unsent("no_route");
-}
-TEST_F(LedgerTest, SendsNothingIntoABlackHole) {
-  receive({.destination = 0x0E000001}), expect_unsent("blackhole");
-}
-TEST_F(LedgerTest, SendsNothingToTheUnreachable) {
-  receive({.destination = 0x0F000001}), expect_unsent("unreachable");
-}
-TEST_F(LedgerTest, SendsNothingThatExpires) {
-  receive({.destination = kOne, .ttl = 1}), expect_unsent("ttl_expired");
-}
-TEST_F(LedgerTest, SendsNothingThatIsTooLong) {
-  receive({.destination = kOne, .payload_bytes = 1473}), expect_unsent("fragmentation_needed");
+TEST_F(LedgerTest, SendsNothingThatHasAReasonToStay) {
+  expect_unsent({
+      {{.destination = 0xC0A80001}, "local"},      // the router itself
+      {{.destination = 0xC0A80000}, "broadcast"},  // a connected network as such
+      {{.destination = 0xC0A800FF}, "broadcast"},
+      {{.destination = 0xC0A80008}, "unknown_neighbour"},
+      {{.destination = 0x10000001}, "no_route"},
+      {{.destination = 0x0E000001}, "blackhole"},
+      {{.destination = 0x0F000001}, "unreachable"},
+      {{.destination = kOne, .ttl = 1}, "ttl_expired"},
+      {{.destination = kOne, .payload_bytes = 1473}, "fragmentation_needed"},
+  });
 }
 
 TEST_F(LedgerTest, NoticesAPacketThatShouldHaveBeenDropped) {

@@ -41,10 +41,15 @@ class LedgerFixture : public testing::Test {
     EXPECT_EQ(findings.counts[static_cast<std::size_t>(difference)], times) << to_string(difference);
     EXPECT_EQ(findings.differences(), times) << testing::PrintToString(findings.examples);
   }
-  void expect_unsent(const std::string& reason) {
-    const Findings findings = ledger_.close();
-    EXPECT_THAT(findings.unsent, testing::ElementsAre(testing::Pair(reason, 1)));
-    EXPECT_EQ(findings.differences(), 0U);
+  /// Expects that none of the packets is sent, each for its reason.
+  void expect_unsent(const std::vector<std::pair<Packet, std::string>>& packets) {
+    for (const auto& [packet, reason] : packets) {
+      Ledger ledger(oracle_);
+      ledger.received(0, 1, make_frame(packet));
+      const Findings findings = ledger.close();
+      EXPECT_THAT(findings.unsent, testing::ElementsAre(testing::Pair(reason, 1)));
+      EXPECT_EQ(findings.differences(), 0U) << reason;
+    }
   }
 
   Oracle oracle_;
