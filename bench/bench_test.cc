@@ -22,6 +22,7 @@
 #include "percentile.h"
 #include "process.h"
 #include "schedule.h"
+#include "testing/message_of.h"
 
 namespace penumbra::bench {
 namespace {
@@ -332,12 +333,8 @@ TEST(ChurnTruth, AllowsWhatTheStatesGiveAndNoMore) {
 TEST(RunProgram, GivesOutputAndReportsFailure) {
   EXPECT_EQ(run_program({"echo", "hello"}).output, "hello\n");
   EXPECT_THROW(run_program({"false"}), std::runtime_error);
-  try {
-    run_program({"sh", "-c", "echo no >&2; exit 3"});
-    ADD_FAILURE() << "no error";
-  } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("no\n"));
-  }
+  EXPECT_THAT(message_of<std::runtime_error>([&] { run_program({"sh", "-c", "echo no >&2; exit 3"}); }),
+              HasSubstr("no\n"));
 }
 
 TEST(RunProgram, InterruptsWhatHasSaidEnough) {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
+#include "testing/message_of.h"
 
 namespace penumbra {
 namespace {
@@ -15,15 +15,6 @@ using ::testing::StartsWith;
 
 ConfigNode parse(const std::string& text) {
   return ConfigNode::parse(text, "c.yaml", "/etc");
-}
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(ConfigNode, ReadsValuesAndKnowsTheirPlaces) {

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "penumbra/errors.h"
+#include "testing/message_of.h"
 
 namespace penumbra {
 namespace {
@@ -37,13 +38,8 @@ TEST_F(TextFile, LosesItsByteOrderMark) {
                                               4),
                                   std::string("\xFE\xFF\0a", 4)}) {
     std::ofstream(path_, std::ios::binary) << text;
-    try {
-      read_text_file(path_);
-      FAIL();
-    } catch (const InputError& error) {
-      EXPECT_EQ(error.what(),
-                path_.string() + ":1:1: begins with the byte order mark of UTF-16; save the file as UTF-8");
-    }
+    EXPECT_EQ(message_of([&] { read_text_file(path_); }),
+              path_.string() + ":1:1: begins with the byte order mark of UTF-16; save the file as UTF-8");
   }
 }
 
@@ -51,23 +47,13 @@ TEST_F(TextFile, MayBeOnlySoLong) {
   std::ofstream(path_) << std::string(100'000, 'x');
   EXPECT_EQ(read_text_file(path_, 100'000).size(), 100'000U);
   for (const auto& file : {path_, std::filesystem::path("/dev/zero")}) {
-    try {
-      read_text_file(file, 99'999);
-      FAIL();
-    } catch (const InputError& error) {
-      EXPECT_EQ(error.what(), file.string() + ": is longer than 99999 bytes");
-    }
+    EXPECT_EQ(message_of([&] { read_text_file(file, 99'999); }), file.string() + ": is longer than 99999 bytes");
   }
 }
 
 TEST_F(TextFile, SaysWhyItCannotBeRead) {
   const auto message = [](const std::filesystem::path& file) -> std::string {
-    try {
-      read_text_file(file);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "read";
+    return message_of([&] { read_text_file(file); });
   };
   EXPECT_EQ(message(path_), path_.string() + ": cannot be read: No such file or directory");
   EXPECT_EQ(message("/"), "/: cannot be read: Is a directory");

@@ -11,6 +11,7 @@
 
 #include "control/bad_case.h"
 #include "penumbra/function.h"
+#include "testing/message_of.h"
 
 namespace penumbra::control {
 namespace {
@@ -313,12 +314,8 @@ TEST(Config, ACoreStandsOnce) {
 }
 
 TEST(Config, SaysWhyAFileCannotBeRead) {
-  try {
-    load_config("/nonexistent/router.yaml");
-    FAIL();
-  } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), ::testing::StartsWith("/nonexistent/router.yaml: cannot be read: No such file"));
-  }
+  EXPECT_THAT(message_of([&] { load_config("/nonexistent/router.yaml"); }),
+              ::testing::StartsWith("/nonexistent/router.yaml: cannot be read: No such file"));
 }
 
 }  // namespace

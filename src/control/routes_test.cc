@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "control/bad_case.h"
+#include "testing/message_of.h"
 
 namespace penumbra::control {
 namespace {
@@ -218,12 +219,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Routes, SaysWhyAFileCannotBeRead) {
   const auto message = [](const std::string& file) -> std::string {
-    try {
-      read_routes(file, {});
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "accepted";
+    return message_of([&] { read_routes(file, {}); });
   };
   EXPECT_THAT(message("/nonexistent"), StartsWith("/nonexistent: cannot be read: No such file"));
   EXPECT_THAT(message("/tmp"), StartsWith("/tmp: cannot be read: Is a directory"));

@@ -14,6 +14,7 @@
 
 #include "engines/conformance.h"
 #include "penumbra/shader_entry.h"
+#include "testing/message_of.h"
 
 namespace penumbra {
 namespace {
@@ -56,24 +57,16 @@ TEST(Engines, OnTheWorkersCoreTheBestIsNoWorseThanScalar) {
 
 TEST(Engines, WithoutAShaderAreNotChosenForIt) {
   for (const std::string name : {"auto", "scalar"}) {
-    try {
-      resolve_engine(name, "no such shader");
-      FAIL() << name << " has it";
-    } catch (const std::runtime_error& error) {
-      EXPECT_THAT(error.what(), HasSubstr("engine '" + name + "' has no shader 'no such shader'"));
-      EXPECT_THAT(error.what(), HasSubstr("engines that have it here: none"));
-    }
+    const std::string message = message_of<std::runtime_error>([&] { resolve_engine(name, "no such shader"); });
+    EXPECT_THAT(message, HasSubstr("engine '" + name + "' has no shader 'no such shader'"));
+    EXPECT_THAT(message, HasSubstr("engines that have it here: none"));
   }
 }
 
 TEST(Engines, ThatAreUnknownAreNamedWithTheNearestOne) {
-  try {
-    create_engine("skalar");
-    FAIL() << "an engine of that name";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), HasSubstr("skalar"));
-    EXPECT_THAT(error.what(), HasSubstr("did you mean 'scalar'?"));
-  }
+  const std::string message = message_of<std::invalid_argument>([&] { create_engine("skalar"); });
+  EXPECT_THAT(message, HasSubstr("skalar"));
+  EXPECT_THAT(message, HasSubstr("did you mean 'scalar'?"));
 }
 
 TEST(Engines, TakeSettingsWithinTheirBounds) {

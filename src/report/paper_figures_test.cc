@@ -8,6 +8,7 @@
 #include "penumbra/errors.h"
 #include "report/parts.h"
 #include "report/test_plots.h"
+#include "testing/message_of.h"
 
 namespace penumbra::report {
 namespace {
@@ -152,12 +153,7 @@ TEST(ReportPaperFigures, StandAtTablesToo) {
 
 TEST(ReportPaperFigures, ThatAreNotAsTheyMustBe) {
   const auto error_of = [](const std::string& figure) -> std::string {
-    try {
-      measurement_with(figure);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "none";
+    return message_of([&] { measurement_with(figure); });
   };
   const std::string place = "E13.json: papers[0].figures[0]";
   EXPECT_THAT(error_of(R"json({"plot": "rules"})json"), HasSubstr(place + ": the key 'figure' is missing"));

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "runtime/unconfirmed.h"
+#include "testing/message_of.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -18,12 +19,7 @@ using std::chrono::milliseconds;
 using testing::ElementsAre;
 
 std::string error(const std::vector<std::string>& arguments) {
-  try {
-    read_command_request(arguments);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<std::invalid_argument>([&] { read_command_request(arguments); });
 }
 
 TEST(CommandRequest, OptionsThenEntries) {

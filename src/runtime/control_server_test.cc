@@ -18,6 +18,7 @@
 #include "runtime/control_client.h"
 #include "runtime/test_support.h"
 #include "runtime/unix_socket.h"
+#include "testing/message_of.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -62,15 +63,6 @@ std::string receive_text(const FileDescriptor& socket) {
   char byte = 0;
   while (::recv(socket.get(), &byte, 1, 0) == 1 && byte != '\n') text += byte;
   return text;
-}
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 class Control : public testing::Test {
@@ -163,7 +155,7 @@ TEST(Answer, NeverFailsOnAnyBytes) {
 TEST_F(Control, AnswersOverTheSocket) {
   EXPECT_EQ(ask("ports", {"wan"}), echo("show", "ports", std::vector<std::string>{"wan"}));
   EXPECT_EQ(ask("big").get<std::string>().size(), 8U << 20);
-  EXPECT_EQ(message_of([this] { ask("error"); }), "as you request");
+  EXPECT_EQ(message_of<std::runtime_error>([this] { ask("error"); }), "as you request");
 }
 
 TEST_F(Control, IsItsOwnersOnly) {
@@ -309,9 +301,9 @@ TEST_F(TwoSockets, OneOfThemTakesOnlyWhatChangesNothing) {
 TEST_F(TwoSockets, TellWhoChangedWhat) {
   ask_all("show", "x");
   ask_all("set", "a\nb");
-  message_of([this] { ask_read_only("set"); });
+  message_of<std::runtime_error>([this] { ask_read_only("set"); });
   EXPECT_THROW(ask_all("set", "error"), RouterRefusal);
-  message_of([this] { ask_all("stream", "wan"); });
+  message_of<std::runtime_error>([this] { ask_all("stream", "wan"); });
   server_.stop();
   const std::string who = fmt::format("audit: uid {} gid {} pid {} asked for ", ::geteuid(), ::getegid(), ::getpid());
   EXPECT_THAT(audit_,
@@ -381,7 +373,8 @@ TEST(ControlServer, SaysThatItMayNotGiveItsSocketToAGroup) {
   const ScratchFolder folder;
   control::ControlSockets sockets = only(folder / "control.sock");
   sockets.access = {.group = 0, .mode = 0660};
-  EXPECT_THAT(message_of([&sockets] { ControlServer server(sockets); }), HasSubstr("member of the group"));
+  EXPECT_THAT(message_of<std::runtime_error>([&sockets] { ControlServer server(sockets); }),
+              HasSubstr("member of the group"));
   EXPECT_FALSE(std::filesystem::exists(sockets.socket));
 }
 
@@ -389,8 +382,9 @@ TEST(ControlServer, RefusesAFolderThatIsOpenToAll) {
   const ScratchFolder folder;
   ASSERT_EQ(::mkdir((folder / "open").c_str(), 0700), 0);
   ASSERT_EQ(::chmod((folder / "open").c_str(), 0777), 0);
-  EXPECT_THAT(message_of([&folder] { ControlServer server(only(folder / "open" / "control.sock")); }),
-              HasSubstr("other users could replace"));
+  EXPECT_THAT(
+      message_of<std::runtime_error>([&folder] { ControlServer server(only(folder / "open" / "control.sock")); }),
+      HasSubstr("other users could replace"));
   ASSERT_EQ(::chmod((folder / "open").c_str(), 01777), 0);  // The mode is that of /tmp.
   const ControlServer server(only(folder / "open" / "control.sock"));
 }
@@ -405,23 +399,26 @@ TEST(ControlServer, ReplacesAStaleSocketButNeitherALiveOneNorAFile) {
   {
     ControlServer server(only(path));
     server.start({.handle = echo});
-    EXPECT_THAT(message_of([&path] { ControlServer second(only(path)); }), HasSubstr("another router listens"));
+    EXPECT_THAT(message_of<std::runtime_error>([&path] { ControlServer second(only(path)); }),
+                HasSubstr("another router listens"));
     EXPECT_NE(ask_router(path, "show", "ports", {}, kTimeout), nullptr);
   }
   std::ofstream(path) << "precious";
-  EXPECT_THAT(message_of([&path] { ControlServer second(only(path)); }), HasSubstr(path.string()));
+  EXPECT_THAT(message_of<std::runtime_error>([&path] { ControlServer second(only(path)); }), HasSubstr(path.string()));
   EXPECT_EQ(std::filesystem::file_size(path), 8U);
 }
 
 TEST(ControlServer, SaysWhyItCannotListen) {
-  EXPECT_THAT(message_of([] { ControlServer server(only(std::string(200, 'x'))); }), HasSubstr("1 to 107 bytes"));
-  EXPECT_THAT(message_of([] { ControlServer server(only("/proc/none/control.sock")); }), HasSubstr("folder"));
+  EXPECT_THAT(message_of<std::runtime_error>([] { ControlServer server(only(std::string(200, 'x'))); }),
+              HasSubstr("1 to 107 bytes"));
+  EXPECT_THAT(message_of<std::runtime_error>([] { ControlServer server(only("/proc/none/control.sock")); }),
+              HasSubstr("folder"));
 }
 
 TEST(ControlClient, SaysThatNobodyListens) {
   const ScratchFolder folder;
   const auto path = folder / "control.sock";
-  EXPECT_THAT(message_of([&path] { ask_router(path, "show", "ports", {}); }),
+  EXPECT_THAT(message_of<std::runtime_error>([&path] { ask_router(path, "show", "ports", {}); }),
               testing::AllOf(HasSubstr(path.string()), HasSubstr("penumbra run")));
 }
 
@@ -430,7 +427,7 @@ TEST(ControlClient, DoesNotWaitForEver) {
   const auto path = folder / "control.sock";
   const ControlServer silent(only(path));  // The server is never started.
   const auto ask = [&path] { ask_router(path, "show", "ports", {}, std::chrono::milliseconds(50)); };
-  EXPECT_THAT(message_of(ask), HasSubstr("did not answer in time"));
+  EXPECT_THAT(message_of<std::runtime_error>(ask), HasSubstr("did not answer in time"));
 }
 
 /// Opens a single port with this setup.
@@ -460,8 +457,8 @@ TEST(ControlClient, AsksARunningRouter) {
       EXPECT_FALSE(ask("show", topic, {}).empty()) << topic;
     }
     EXPECT_FALSE(ask("show", "drops", {"all"}).empty());
-    EXPECT_THAT(message_of([&] { ask("show", "prots", {}); }), HasSubstr("topics: ports, workers"));
-    EXPECT_THAT(message_of([&] { ask("shwo", "ports", {}); }), HasSubstr("unknown command 'shwo'"));
+    EXPECT_THAT(message_of<std::runtime_error>([&] { ask("show", "prots", {}); }), HasSubstr("topics: ports, workers"));
+    EXPECT_THAT(message_of<std::runtime_error>([&] { ask("shwo", "ports", {}); }), HasSubstr("unknown command 'shwo'"));
     router.stop();
   });
   router.run({}, [](const Statistics&) {});
@@ -479,7 +476,7 @@ TEST(ControlClient, WaitsUntilThePortsHaveStarted) {
     const auto ask = [&config] {
       ask_router(config.control.socket, "show", "ports", {}, std::chrono::milliseconds(50));
     };
-    EXPECT_THAT(message_of(ask), HasSubstr("did not answer in time"));
+    EXPECT_THAT(message_of<std::runtime_error>(ask), HasSubstr("did not answer in time"));
   };
   Router router(config, opening({.name = "wan", .packets_per_queue = 1, .at_start = ask_too_early}));
   router.run({}, [](const Statistics&) {});
@@ -499,10 +496,11 @@ TEST(ControlClient, IsToldWhenARouterFailsToStart) {
       throw std::runtime_error("no port today");
     };
     Router router(config, opening({.name = "wan", .at_start = fail}));
-    EXPECT_THAT(message_of([&router] { router.run({}, [](const Statistics&) {}); }), HasSubstr("no port today"));
+    EXPECT_THAT(message_of<std::runtime_error>([&router] { router.run({}, [](const Statistics&) {}); }),
+                HasSubstr("no port today"));
   }
   const auto wait = [&waiting] { waiting->receive_line(RouterConnection::Clock::now() + kTimeout); };
-  EXPECT_THAT(message_of(wait), HasSubstr("hung up"));
+  EXPECT_THAT(message_of<std::runtime_error>(wait), HasSubstr("hung up"));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "runtime/test_support.h"
+#include "testing/message_of.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -39,12 +40,7 @@ std::vector<std::string> ports_sent_to(const ordered_json& answer) {
 }
 
 std::string explain_refusal(Router& router, const std::string& port, const Words& arguments) {
-  try {
-    router.explain(port, arguments);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<std::invalid_argument>([&] { router.explain(port, arguments); });
 }
 
 TEST(Explain, FollowsAFrameThroughTheStages) {

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "runtime/frame_text.h"
+#include "testing/message_of.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -22,12 +23,7 @@ std::string built_text(const Words& words) {
 }
 
 std::string build_refusal(const Words& words) {
-  try {
-    build_frame(words, kPort);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<std::invalid_argument>([&] { build_frame(words, kPort); });
 }
 
 TEST(FrameWords, DescribeAPacket) {

@@ -10,6 +10,7 @@
 
 #include "penumbra/errors.h"
 #include "runtime/test_support.h"
+#include "testing/message_of.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -24,12 +25,7 @@ Pipeline make(const control::RouterConfig& config) {
 }
 
 std::string error_of(const control::RouterConfig& config) {
-  try {
-    check_pipeline(config);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of([&] { check_pipeline(config); });
 }
 
 TEST(Pipeline, NumbersReasonsWithItsOwnFirst) {
@@ -67,7 +63,7 @@ TEST(Pipeline, HasADropForWhatIsOverThePuntsLimit) {
 TEST(Pipeline, RefusesLimitsOfWhatIsNotPunted) {
   auto config = test::test_config({"a"}, 1, 1, test::kSync);
   config.punts.own = {{.reason = "test_judge.late_punted", .packets_per_second = 5, .location = {"test.yaml", 3, 4}}};
-  EXPECT_EQ(error_of(config), "");
+  EXPECT_EQ(error_of(config), "no error");
   config.punts.own[0].reason = "test_judge.late_puntet";
   EXPECT_THAT(error_of(config), AllOf(HasSubstr("test.yaml:3:4"), HasSubstr("did you mean 'test_judge.late_punted'?")));
   config.punts.own[0].reason = "test_judge.dropped";

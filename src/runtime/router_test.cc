@@ -10,6 +10,7 @@
 
 #include "penumbra/errors.h"
 #include "runtime/test_support.h"
+#include "testing/message_of.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -320,12 +321,8 @@ TEST(Router, SaysWhenAWorkerCannotBeSetUp) {
     ports.push_back(std::move(made));
     return ports;
   });
-  try {
-    router.run({}, [](const Statistics&) {});
-    FAIL() << "ran on a core that does not exist";
-  } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("worker 1 cannot run on core 100000"));
-  }
+  EXPECT_THAT(message_of<std::runtime_error>([&] { router.run({}, [](const Statistics&) {}); }),
+              testing::HasSubstr("worker 1 cannot run on core 100000"));
   EXPECT_EQ(port->given(), 0U);
   EXPECT_FALSE(port->started());
 }
@@ -450,18 +447,10 @@ TEST(Router, RefusesWhatItCannotShow) {
   EXPECT_THROW(router.show("prots", {}), std::invalid_argument);
   EXPECT_THROW(router.show("drops", wam), std::invalid_argument);
   EXPECT_THROW(router.show("judges", wam), std::invalid_argument);
-  try {
-    router.show("ports", wam);
-    FAIL();
-  } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("did you mean 'wan'?"));
-  }
-  try {
-    router.show("ports", std::vector<std::string>{"qqqqqqqq"});
-    FAIL();
-  } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("there is no port 'qqqqqqqq'; there are: wan"));
-  }
+  EXPECT_THAT(message_of<std::invalid_argument>([&] { router.show("ports", wam); }),
+              testing::HasSubstr("did you mean 'wan'?"));
+  EXPECT_THAT(message_of<std::invalid_argument>([&] { router.show("ports", std::vector<std::string>{"qqqqqqqq"}); }),
+              testing::HasSubstr("there is no port 'qqqqqqqq'; there are: wan"));
 }
 
 }  // namespace

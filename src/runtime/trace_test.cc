@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "runtime/test_support.h"
+#include "testing/message_of.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -22,12 +23,7 @@ using testing::UnorderedElementsAre;
 using Words = std::vector<std::string>;
 
 std::string refusal(Router& router, const std::string& action, const Words& arguments) {
-  try {
-    router.trace(action, arguments);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<std::invalid_argument>([&] { router.trace(action, arguments); });
 }
 
 TEST(Trace, FollowsTheNextPacketsThroughTheStages) {

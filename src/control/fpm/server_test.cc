@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "penumbra/errors.h"
+#include "testing/message_of.h"
 
 namespace penumbra::control::fpm {
 namespace {
@@ -186,12 +187,8 @@ TEST_F(ServerTest, SaysWhereItCannotListen) {
   ListenAddress taken = somewhere();
   taken.endpoint = server_.address();
   taken.text = "that one";
-  try {
-    const Server second(taken);
-    FAIL() << "two listen there";
-  } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("fpm: cannot listen on that one: Address already in use"));
-  }
+  EXPECT_THAT(message_of([&] { const Server second(taken); }),
+              HasSubstr("fpm: cannot listen on that one: Address already in use"));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "control/rules/flow_syntax.h"
 #include "control/rules/rule_file.h"
 #include "control/rules/rule_generator.h"
+#include "testing/message_of.h"
 
 namespace penumbra::control::rules {
 namespace {
@@ -147,12 +148,7 @@ TEST(HeaderGenerator, TakesFlowsOfEveryKind) {
 TEST(HeaderGenerator, SaysWhatCannotBe) {
   const auto rules = generate_rules({.rules = 200}).rules;
   const auto refused = [](const std::vector<Rule>& of, const HeaderGeneratorOptions& options) -> std::string {
-    try {
-      headers_of(RuleFields::openflow, of, options, 10);
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "accepted";
+    return message_of<std::invalid_argument>([&] { headers_of(RuleFields::openflow, of, options, 10); });
   };
   EXPECT_EQ(refused(rules, {.hit_share = 1.5}), "the share of hits must be from 0 to 1");
   EXPECT_EQ(refused(rules, {.locality = -1}), "the locality must be from 0 to 1");

@@ -16,6 +16,7 @@
 #include "control/rules/flow_syntax.h"
 #include "control/rules/header_generator.h"
 #include "control/rules/rule_file.h"
+#include "testing/message_of.h"
 
 namespace penumbra::control::rules {
 namespace {
@@ -177,12 +178,7 @@ TEST(RuleGenerator, OpenFlowHasAllPriorities) {
 
 TEST(RuleGenerator, SaysWhichOptionIsOutOfRange) {
   const auto refused = [](const RuleGeneratorOptions& options) -> std::string {
-    try {
-      generate_rules(options);
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "accepted";
+    return message_of<std::invalid_argument>([&] { generate_rules(options); });
   };
   EXPECT_EQ(refused({.rules = 0}), "the number of rules must be from 1 to 1000000, not 0");
   EXPECT_EQ(refused({.rules = kMostRules + 1}), "the number of rules must be from 1 to 1000000, not 1000001");

@@ -14,6 +14,7 @@
 #include "penumbra/function.h"
 #include "tables/rules/rule_structures.h"
 #include "testing/function_fixture.h"
+#include "testing/message_of.h"
 
 namespace penumbra::acl {
 namespace {
@@ -261,12 +262,7 @@ TEST_F(AclTest, EveryStructureDecidesAlike) {
 
 TEST_F(AclTest, AWrongConfigurationIsRefusedWithItsPlace) {
   const auto expect_refusal = [this](const std::string& config, const std::string& message) {
-    try {
-      find_function("acl")->create(parse(config), {ports_, no_readers_});
-      FAIL() << config;
-    } catch (const InputError& error) {
-      EXPECT_THAT(error.what(), HasSubstr(message)) << config;
-    }
+    EXPECT_THAT(message_of([&] { FunctionTest::make(config); }), HasSubstr(message)) << config;
   };
   write("list", "permit\nallow\n");
   expect_refusal("{}", "test.yaml:1");

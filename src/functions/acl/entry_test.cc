@@ -11,6 +11,7 @@
 #include "penumbra/errors.h"
 #include "penumbra/ip.h"
 #include "tables/flows/flow_key.h"
+#include "testing/message_of.h"
 
 namespace penumbra::acl {
 namespace {
@@ -165,12 +166,7 @@ class BadEntry : public testing::TestWithParam<std::tuple<const char*, const cha
 
 TEST_P(BadEntry, IsRefusedWithItsPlace) {
   const auto& [text, message] = GetParam();
-  try {
-    parse_entries(text, "list", Family::both);
-    FAIL() << text;
-  } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), HasSubstr(message));
-  }
+  EXPECT_THAT(message_of([&] { parse_entries(text, "list", Family::both); }), HasSubstr(message)) << text;
 }
 
 INSTANTIATE_TEST_SUITE_P(

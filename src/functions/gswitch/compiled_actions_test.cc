@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "testing/message_of.h"
+
 namespace penumbra::gswitch {
 namespace {
 
@@ -44,12 +46,7 @@ TEST(GSwitchActions, SomeOutputsStandAlone) {
 
 TEST(GSwitchActions, WhatCannotBeDoneIsRefused) {
   const auto expect_refusal = [](const char* actions, const char* why) {
-    try {
-      compiled(actions);
-      FAIL() << actions;
-    } catch (const std::invalid_argument& error) {
-      EXPECT_THAT(error.what(), HasSubstr(why)) << actions;
-    }
+    EXPECT_THAT(message_of<std::invalid_argument>([&] { compiled(actions); }), HasSubstr(why)) << actions;
   };
   expect_refusal("normal", "'normal' cannot be done");
   expect_refusal("enqueue:1:0", "'enqueue' cannot be done");

@@ -18,6 +18,7 @@
 #include "penumbra/errors.h"
 #include "tables/rules/rule_structures.h"
 #include "testing/function_fixture.h"
+#include "testing/message_of.h"
 #include "testing/pool_packets.h"
 
 namespace penumbra::gswitch {
@@ -276,12 +277,7 @@ TEST_F(GSwitchTest, EveryStructureOnEveryEngineDecidesAlike) {
 TEST_F(GSwitchTest, AWrongConfigurationIsRefusedWithItsPlace) {
   const auto expect_refusal = [this](const std::string& flows, const std::string& text, const std::string& message) {
     write("table", flows);
-    try {
-      find_function("gswitch")->create(ConfigNode::parse(text, "test.yaml", folder_.path()), {ports_, no_readers_});
-      FAIL() << text << flows;
-    } catch (const InputError& error) {
-      EXPECT_THAT(error.what(), HasSubstr(message)) << text << flows;
-    }
+    EXPECT_THAT(message_of([&] { FunctionTest::make(text); }), HasSubstr(message)) << text << flows;
   };
   expect_refusal("", "{}", "test.yaml:1");
   expect_refusal("", "{flows: nowhere}", "nowhere");

@@ -17,6 +17,7 @@
 
 #include "base/scratch_folder.h"
 #include "functions/ipv4/testing.h"
+#include "testing/message_of.h"
 
 namespace penumbra::ipv4 {
 namespace {
@@ -349,12 +350,7 @@ class Ipv4ConfigTest : public testing::Test {
                                          {ports_, no_readers_, feed});
   }
   std::string error(const std::string& config) {
-    try {
-      create(config);
-    } catch (const InputError& wrong) {
-      return wrong.what();
-    }
-    return "";
+    return message_of([&] { create(config); });
   }
   void write(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
 

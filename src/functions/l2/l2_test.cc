@@ -25,6 +25,7 @@
 #include "functions/l2/oracle.h"
 #include "penumbra/errors.h"
 #include "testing/function_runner.h"
+#include "testing/message_of.h"
 #include "testing/pool_packets.h"
 
 namespace penumbra::l2 {
@@ -495,12 +496,7 @@ TEST(SwitchConfiguration, SaysWhatIsWrong) {
        "these are 2 stations"},
   };
   for (const auto& [text, wanted] : cases) {
-    try {
-      read_configuration(parse(text), some_ports());
-      ADD_FAILURE() << text;
-    } catch (const InputError& error) {
-      EXPECT_THAT(error.what(), HasSubstr(wanted)) << text;
-    }
+    EXPECT_THAT(message_of([&] { read_configuration(parse(text), some_ports()); }), HasSubstr(wanted)) << text;
   }
 }
 

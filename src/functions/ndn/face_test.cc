@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/ndn/face.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "functions/forwarding/testing.h"
 #include "functions/ndn/testing.h"
 #include "functions/ndn/transport.h"
+#include "testing/message_of.h"
 
 namespace penumbra::ndn {
 namespace {
@@ -59,13 +61,9 @@ TEST(Faces, AreRead) {
 
 TEST(Faces, SayWhatIsWrongWithThem) {
   const auto expect_error = [](const std::string& text, const std::string& part) {
-    try {
-      read(text);
-      FAIL() << text;
-    } catch (const InputError& error) {
-      EXPECT_EQ(error.location().file, "test.yaml");
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-    }
+    EXPECT_THAT(message_of([&] { read(text); }),
+                testing::AllOf(testing::StartsWith("test.yaml:"), testing::HasSubstr(part)))
+        << text;
   };
   expect_error("[]", "at least one face");
   expect_error("[{port: wan, remote: \"udp4://192.0.2.7\"}]", "name");

@@ -20,6 +20,7 @@
 #include "base/sanitizer_scale.h"
 #include "base/testing_grace_periods.h"
 #include "cuckoo.shader.h"
+#include "testing/message_of.h"
 
 namespace penumbra {
 namespace {
@@ -170,23 +171,12 @@ TEST(CuckooTable, LeavesTheOldVersionToReadersUntilTheGracePeriodAfterItHasGrown
   EXPECT_EQ(found_in_new, 5U);
 }
 
-/// Returns the message of the std::length_error that `change` throws.
-template <class Change>
-std::string refusal(Change change) {
-  try {
-    change();
-  } catch (const std::length_error& error) {
-    return error.what();
-  }
-  return "nothing was refused";
-}
-
 TEST(CuckooTable, RefusesOneMoreThanItTakesAndStaysAsItWas) {
   NoReaders no_readers;
   CuckooTable table("test", {60, 16, 3}, 1, no_readers);
   for (const std::uint64_t digest : {10, 20, 30}) table.insert(digest, 1);
   const Map content = content_of(table);
-  EXPECT_THAT(refusal([&] { table.insert(40, 1); }), HasSubstr("its limit is 3 keys"));
+  EXPECT_THAT(message_of<std::length_error>([&] { table.insert(40, 1); }), HasSubstr("its limit is 3 keys"));
   EXPECT_EQ(content_of(table), content);
   EXPECT_FALSE(table.insert(30, 2)) << "another value needs no room";
   EXPECT_TRUE(table.remove(10));
@@ -205,7 +195,7 @@ TEST(CuckooTable, DoesNotGrowForKeysThatMeet) {
   for (std::size_t i = 0; i < 14; ++i) EXPECT_TRUE(table.insert(meeting[i], 1));
   const Map content = content_of(table);
   const std::size_t slots = table.slots();
-  EXPECT_THAT(refusal([&] { table.insert(meeting[14], 1); }), HasSubstr("too many keys meet"));
+  EXPECT_THAT(message_of<std::length_error>([&] { table.insert(meeting[14], 1); }), HasSubstr("too many keys meet"));
   EXPECT_EQ(content_of(table), content);
   EXPECT_EQ(table.slots(), slots);
 }

@@ -21,6 +21,7 @@
 #include "dir24_8.shader.h"
 #include "dir24_8_testing.h"
 #include "engines/conformance.h"
+#include "testing/message_of.h"
 
 namespace penumbra {
 namespace {
@@ -47,12 +48,7 @@ struct LookupMemory {
 
 /// Returns the message of the std::length_error that `change` throws.
 std::string refusal(const std::function<void()>& change) {
-  try {
-    change();
-  } catch (const std::length_error& error) {
-    return error.what();
-  }
-  return "nothing was refused";
+  return message_of<std::length_error>(change);
 }
 
 class Dir24_8Lookup : public testing::TestWithParam<std::string> {

@@ -21,6 +21,7 @@
 #include "base/testing_grace_periods.h"
 #include "engines/conformance.h"
 #include "tables/ipv6/ipv6_testing.h"
+#include "testing/message_of.h"
 
 namespace penumbra {
 namespace {
@@ -35,16 +36,6 @@ using prefix_testing::entries_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-template <class Error, class Change>
-std::string refusal(const Change& change) {
-  try {
-    change();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was refused";
-}
 
 class Ipv6Lookups : public testing::TestWithParam<std::string> {
  protected:
@@ -245,10 +236,10 @@ TEST_F(Ipv6Tables, RefuseNextHopsPastTheirLimitAndStayAsTheyWere) {
   const auto entries = entries_of(*table_);
   for (const std::uint16_t next_hop : {std::uint16_t{32'768}, std::uint16_t{65'535}}) {
     for (const char* text : {"2001:db8::/32", "2001:db8::1/128", "::/0"}) {
-      EXPECT_THAT(refusal<std::length_error>([&] { table_->insert(prefix(text), next_hop); }),
+      EXPECT_THAT(message_of<std::length_error>([&] { table_->insert(prefix(text), next_hop); }),
                   HasSubstr("32768 next hops"));
       const std::vector<Ipv6Entry> load{{prefix("2a00::/16"), 1}, {prefix(text), next_hop}};
-      EXPECT_THAT(refusal<std::length_error>([&] { table_->load(load); }), HasSubstr("32768 next hops"));
+      EXPECT_THAT(message_of<std::length_error>([&] { table_->load(load); }), HasSubstr("32768 next hops"));
     }
   }
   EXPECT_EQ(entries_of(*table_), entries);
@@ -267,9 +258,9 @@ TEST_F(Ipv6Tables, HoldAMillionPrefixesAndStayAsTheyWereAtOneMore) {
   table_->load(entries);
   EXPECT_EQ(table_->size(), Ipv6Lookup::kMaxPrefixes);
   EXPECT_EQ(lookup("2000:f:ffff:1::"), 32'767);
-  EXPECT_THAT(refusal<std::length_error>([&] { table_->insert(prefix("::/0"), 1); }), HasSubstr("1048576 prefixes"));
+  EXPECT_THAT(message_of<std::length_error>([&] { table_->insert(prefix("::/0"), 1); }), HasSubstr("1048576 prefixes"));
   entries.push_back({prefix("::/0"), 1});
-  EXPECT_THAT(refusal<std::length_error>([&] { table_->load(entries); }), HasSubstr("1048576 prefixes"));
+  EXPECT_THAT(message_of<std::length_error>([&] { table_->load(entries); }), HasSubstr("1048576 prefixes"));
   entries.back() = entries.front();
   EXPECT_NO_THROW(table_->load(entries)) << "one prefix twice is one prefix";
   entries.pop_back();

@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "base/testing_grace_periods.h"
 #include "tables/rules/rule_structures.h"
+#include "testing/message_of.h"
 
 namespace penumbra {
 namespace {
@@ -179,13 +180,10 @@ TEST(RuleStructures, AreKnownByName) {
   EXPECT_TRUE(names.contains("tuple"));
   EXPECT_TRUE(names.contains("bloom"));
   EXPECT_EQ(names.size(), rule_structures().size());
-  try {
-    make_rule_table("blom", RuleFields::ipv4, 1, no_readers);
-    FAIL() << "it is none";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), HasSubstr("'blom'"));
-    EXPECT_THAT(error.what(), HasSubstr("bloom"));
-  }
+  const std::string message =
+      message_of<std::invalid_argument>([&] { make_rule_table("blom", RuleFields::ipv4, 1, no_readers); });
+  EXPECT_THAT(message, HasSubstr("'blom'"));
+  EXPECT_THAT(message, HasSubstr("bloom"));
 }
 
 }  // namespace
