@@ -4,7 +4,6 @@
 import collections
 import ipaddress
 import random
-import shutil
 
 import pytest
 from scapy.layers.inet import UDP
@@ -13,7 +12,7 @@ from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
 import conftest
-import netns
+import needs
 from conftest import penumbra
 from test_flows import PLAIN, tshark
 from iperf3 import PORT
@@ -50,9 +49,9 @@ def denials(count, seed):
     )
 
 
-@pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
-@pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}")
-@pytest.mark.skipif(shutil.which("iperf3") is None, reason="needs iperf3")
+@needs.NAMESPACES
+@needs.TAPS
+@needs.tools("iperf3")
 def test_hosts_behind_a_list_of_ten_thousand(bench, network):  # noqa: F811
     """Permitted traffic passes at speed. A reload that denies or permits traffic takes effect immediately."""
     entries = denials(10_000, seed=1)
@@ -111,7 +110,7 @@ ENTRIES = {
 }
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
+@needs.tools("tshark")
 @pytest.mark.parametrize("name", ["tcpreplay_test.pcap", "snabb_sanitized4k.pcap"])
 def test_entries_count_as_tshark_does(bench, data, tmp_path, name):
     capture = tmp_path / "plain.pcap"

@@ -5,7 +5,6 @@ clients."""
 import json
 import pathlib
 import re
-import shutil
 import signal
 import struct
 import subprocess
@@ -15,6 +14,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import ARP, Ether
 
 import conftest
+import needs
 import netns
 from captures import frames_of, read_capture, write_pcap
 from oracle.compare import expect
@@ -142,7 +142,7 @@ def test_drops_with_their_reasons(bench, router, frames, punts):
     assert {judged[f.data][1] for f in captured} == {reason.removeprefix("ipv4.")}
 
 
-@pytest.mark.skipif(shutil.which("tcpdump") is None, reason="needs tcpdump")
+@needs.tools("tcpdump")
 def test_into_a_pipe(router):
     command = f"{conftest.PROGRAM} capture wan --socket {router.socket} -w -"
     done = subprocess.run(
@@ -285,7 +285,7 @@ def test_what_is_wrong(router):
     assert done.returncode == 5 and "no router listens" in done.stderr
 
 
-@pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+@needs.NAMESPACES
 def test_on_interfaces_what_hosts_sent_and_got(bench):
     network = Network()
     try:

@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 import conftest
+import needs
 import netns
 
 
@@ -65,7 +66,7 @@ def test_what_the_configuration_needs(bench):
     assert done.returncode == 3 and f"{bench.config}:1:" in done.stderr
 
 
-@pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+@needs.NAMESPACES
 def test_interfaces_that_are_down_or_without_a_carrier(bench):
     namespace = netns.Namespace("doctor")
     try:
@@ -91,8 +92,8 @@ def test_without_capabilities(bench):
     assert states == {"CAP_NET_ADMIN": "ok", "CAP_NET_RAW": "problem", "CAP_BPF": "ok"}
 
 
-@pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
-@pytest.mark.skipif(shutil.which("ethtool") is None, reason="needs ethtool")
+@needs.NAMESPACES
+@needs.tools("ethtool")
 def test_partial_checksums_and_what_mends_them(bench):
     namespace = netns.Namespace("doctor")
     try:

@@ -11,15 +11,13 @@ from scapy.layers.inet6 import ICMPv6ND_NS, IPv6
 from scapy.layers.l2 import ARP, Ether
 
 import conftest
+import needs
 import netns
 from captures import frames_of, write_pcap
 from kernel import Kernel, many_prefixes, overflows
 from test_twin import network, ping  # noqa: F401 - a fixture
 
-pytestmark = [
-    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
-    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
-]
+pytestmark = [needs.NAMESPACES, needs.TAPS]
 
 GOOD_PACKETS = 20_000 if conftest.SANITIZED else 200_000
 FLOODS = {

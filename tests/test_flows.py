@@ -19,7 +19,7 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet
 
 import conftest
-import netns
+import needs
 import test_metrics
 from captures import read_capture
 from iperf3 import PORT
@@ -250,7 +250,7 @@ def bytes_by_tshark(capture):
     return found
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
+@needs.tools("tshark")
 @pytest.mark.parametrize("name", ["tcpreplay_test.pcap", "snabb_sanitized4k.pcap"])
 def test_the_flows_of_a_capture_are_those_of_tshark(bench, data, tmp_path, name):
     capture = tmp_path / "plain.pcap"
@@ -282,9 +282,9 @@ def network():
     network.close()
 
 
-@pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
-@pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}")
-@pytest.mark.skipif(shutil.which("iperf3") is None, reason="needs iperf3")
+@needs.NAMESPACES
+@needs.TAPS
+@needs.tools("iperf3")
 def test_the_flows_of_hosts(bench, network, tmp_path):
     """The records must have both directions of a transfer and all packets that the ports received. A reload changes the
     timeouts."""

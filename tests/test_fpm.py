@@ -8,15 +8,12 @@ import struct
 
 import pytest
 
-import netns
+import needs
 from conftest import PROGRAM, SANITIZED
 from fpm import KERNEL, FpmClient, delete, delete_nexthop, frame, group, nexthop, route
 from kernel import Kernel
 
-pytestmark = [
-    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
-    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
-]
+pytestmark = [needs.NAMESPACES, needs.TAPS]
 #: The host knows these gateways on the link of the port lan.
 A, B = "10.0.5.1", "10.0.5.2"
 

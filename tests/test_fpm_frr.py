@@ -5,11 +5,11 @@ import contextlib
 
 import pytest
 
-import frr
+import needs
 from frr import Frr
 from test_fpm import A, B, kernel, over_lan, pytestmark, sent, start, status, told, unsent, wait_for_traffic
 
-pytestmark = [*pytestmark, pytest.mark.skipif(frr.unavailable() is not None, reason=str(frr.unavailable()))]
+pytestmark = [*pytestmark, needs.FRR]
 __all__ = ["kernel", "start"]  # the fixtures
 
 TRAFFIC = "198.51.100.0/24"

@@ -3,22 +3,17 @@
 killed programs."""
 
 import contextlib
-import shutil
 import time
 
 import pytest
 
 import conftest
 import frr
+import needs
 import netns
 from stream import Stream
 
-pytestmark = [
-    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
-    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
-    pytest.mark.skipif(frr.unavailable() is not None, reason=f"{frr.unavailable()}"),
-    pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping"),
-]
+pytestmark = [needs.NAMESPACES, needs.TAPS, needs.FRR, needs.tools("ping")]
 
 DAEMONS = ("zebra", "bgpd", "ospfd", "ospf6d")
 #: The cables between the routers have costs for OSPF and weights for BGP. The first cable is preferred.

@@ -7,23 +7,18 @@ import gzip
 import ipaddress
 import os
 import random
-import shutil
 import time
 
 import pytest
 
 import conftest
 import frr
+import needs
 import netns
 from bgp_speaker import BgpSpeaker
 from stream import Stream
 
-pytestmark = [
-    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
-    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
-    pytest.mark.skipif(frr.unavailable() is not None, reason=f"{frr.unavailable()}"),
-    pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping"),
-]
+pytestmark = [needs.NAMESPACES, needs.TAPS, needs.FRR, needs.tools("ping")]
 
 #: One of this number of prefixes is announced.
 ONE_OF = 1 if os.environ.get("PENUMBRA_FULL_TABLE") == "1" else 180 if conftest.SANITIZED else 18

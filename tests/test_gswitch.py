@@ -6,7 +6,6 @@ import contextlib
 import json
 import pathlib
 import random
-import shutil
 import socket
 import tempfile
 
@@ -17,6 +16,7 @@ from scapy.layers.l2 import ARP, LLC, SNAP, Dot1AD, Dot1Q, Dot3, Ether
 
 import captures
 import conftest
+import needs
 import netns
 import ovs
 from conftest import penumbra
@@ -27,7 +27,7 @@ PORTS = 4
 MACS = (A, B, C, BROADCAST)
 ADDRESSES = ("10.0.0.1", "10.0.0.2", "10.0.1.1", "192.0.2.1")
 PROTOCOLS = {"tcp": 6, "udp": 17, "icmp": 1}
-in_namespaces = pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+in_namespaces = needs.NAMESPACES
 
 
 def random_match(generator):
@@ -213,7 +213,7 @@ def packets_by_line(router):
 
 
 @in_namespaces
-@pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping")
+@needs.tools("ping")
 def test_a_table_makes_hosts_reach_each_other(bench, network):  # noqa: F811
     """The table must decide which hosts reach each other, also after a reload."""
     flows = "arp actions=flood\n" + "".join(f"ip,nw_dst=10.0.0.{i} actions=output:{i}\n" for i in (1, 2, 3, 4))
@@ -243,7 +243,7 @@ def test_a_table_makes_hosts_reach_each_other(bench, network):  # noqa: F811
 
 
 @in_namespaces
-@pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping")
+@needs.tools("ping")
 def test_addresses_and_ports_are_translated_both_ways(bench, network):  # noqa: F811
     """h1 connects to 10.0.0.100 port 80, which is port 8080 of h2. The hosts' stacks check the checksums."""
     network.address()

@@ -6,17 +6,14 @@ import shutil
 
 import pytest
 
+import needs
 import netns
 from iperf3 import transfer
 from test_netns import DEVICES
 from test_twin import Network, ping
 
 TOOLS = ("ping", "traceroute", "iperf3")
-pytestmark = [
-    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
-    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
-    *(pytest.mark.skipif(shutil.which(tool) is None, reason=f"needs {tool}") for tool in TOOLS),
-]
+pytestmark = [needs.NAMESPACES, needs.TAPS, needs.tools(*TOOLS)]
 SMALL_MTU = 1400
 
 

@@ -3,22 +3,18 @@
 kernel's forwarding. Hosts also configure their own addresses."""
 
 import json
-import shutil
 import subprocess
 
 import pytest
 
 import conftest
+import needs
 import netns
 from test_hosts import SMALL_MTU, driver, iperf3, network  # noqa: F401 - fixtures
 from test_twin import ping
 
 TOOLS = ("ping", "traceroute", "iperf3")
-pytestmark = [
-    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
-    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
-    *(pytest.mark.skipif(shutil.which(tool) is None, reason=f"needs {tool}") for tool in TOOLS),
-]
+pytestmark = [needs.NAMESPACES, needs.TAPS, needs.tools(*TOOLS)]
 BOTH = "  - ipv4: {follow: [kernel]}\n  - ipv6: {follow: [kernel]}"
 RADVD = """interface twin-a {
   AdvSendAdvert on;
@@ -91,7 +87,7 @@ def test_a_route_by_a_link_local_gateway(network, router):
     assert summary.reasons[("punt", "unreachable_by_host")] == 1
 
 
-@pytest.mark.skipif(shutil.which("radvd") is None, reason="needs radvd")
+@needs.tools("radvd")
 def test_a_host_that_makes_its_own_address(network, router, tmp_path):
     """SLAAC (RFC 4862): radvd on the twin announces the prefix and the router."""
     network.h1.ip("-6", "address", "flush", "dev", "eth0", "scope", "global")

@@ -9,11 +9,12 @@ import time
 
 import pytest
 
+import needs
 import netns
 from conftest import SANITIZED, RunningRouter
 from test_netns import DEVICES, ROUTES, Network
 
-pytestmark = pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+pytestmark = needs.NAMESPACES
 
 EVERYWHERE = "0.0.0.0/0 via 10.2.0.2 dev b\n"
 

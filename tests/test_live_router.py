@@ -10,16 +10,15 @@ import subprocess
 import pytest
 
 import conftest
-import frr
-import netns
+import needs
 
 TOOLS = ("ping", "traceroute", "iperf3")
 
 
-@pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
-@pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}")
-@pytest.mark.skipif(any(shutil.which(tool) is None for tool in TOOLS), reason=f"needs {' and '.join(TOOLS)}")
-@pytest.mark.skipif(frr.unavailable() is not None, reason=f"{frr.unavailable()}")
+@needs.NAMESPACES
+@needs.TAPS
+@needs.tools(*TOOLS)
+@needs.FRR
 @pytest.mark.page("docs/live-router.md")
 def test_the_page_as_it_stands(tmp_path, page):
     programs = tmp_path / "repository" / "build" / "release" / "bin"

@@ -4,7 +4,6 @@
 import os
 import re
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -12,8 +11,8 @@ import subprocess
 import pytest
 
 import conftest
+import needs
 import test_metrics
-import netns
 from test_twin import Network
 
 TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d "
@@ -125,9 +124,9 @@ def test_lines_that_a_full_pipe_does_not_take_are_counted(bench, full_pipe):
         router.process.wait(timeout=conftest.PATIENCE)
 
 
-@pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
-@pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}")
-@pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping")
+@needs.NAMESPACES
+@needs.TAPS
+@needs.tools("ping")
 def test_links_twins_and_neighbours_that_are_lost(bench):
     network = Network()
     try:

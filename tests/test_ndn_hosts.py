@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+import needs
 from ndn.encoding import InterestParam, MetaInfo, Name, make_data, make_interest, make_network_nack, parse_data, parse_interest
 from ndn.encoding import parse_lp_packet_v2
 from ndn.encoding.ndnlp_v2 import LpPacket, LpPacketValue, NackReason
@@ -17,10 +18,7 @@ import netns
 from test_hosts import driver  # noqa: F401 - a fixture
 from test_twin import network  # noqa: F401 - a fixture
 
-pytestmark = [
-    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
-    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
-]
+pytestmark = [needs.NAMESPACES, needs.TAPS]
 PEER = pathlib.Path(__file__).parent / "ndn_peer.py"
 GROUP = bytes.fromhex("01005e0017aa")
 ETHERTYPE = b"\x86\x24"

@@ -10,14 +10,12 @@ import subprocess
 
 import pytest
 
+import needs
 import netns
 from conftest import SANITIZED
 from kernel import Kernel, many_prefixes, overflows, shown_routes
 
-pytestmark = [
-    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
-    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
-]
+pytestmark = [needs.NAMESPACES, needs.TAPS]
 BASE = [
     "route add 198.51.100.0/24 via 192.0.2.9",
     "route add 203.0.113.0/24 via 172.16.0.2",

@@ -2,7 +2,6 @@
 """Tests the router on DPDK's drivers between two hosts in network namespaces, with the hosts and with the oracle."""
 
 import random
-import shutil
 import signal
 import socket
 import time
@@ -12,11 +11,12 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import ARP, Ether
 
 import conftest
+import needs
 import netns
 from oracle import ipv4
 from oracle.compare import compare, expect
 
-pytestmark = pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+pytestmark = needs.NAMESPACES
 
 ROUTES = "10.1.0.0/24 dev a\n10.2.0.0/24 dev b\n"
 SENT = "198.51.100.0/24 via 10.2.0.2 dev b\n"  # destination of packets that the tests send besides ping
@@ -90,7 +90,7 @@ def start(bench, network, driver, workers=1, ring=8192, **keys):
     return bench.start(command=network.router.command())
 
 
-@pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping")
+@needs.tools("ping")
 @pytest.mark.parametrize("driver", DEVICES)
 def test_ping_through_the_router(bench, network, driver):
     with start(bench, network, driver) as router:
@@ -199,7 +199,7 @@ def test_two_queues_keep_the_order_of_flows(bench, network):
     assert len(workers) == 2
 
 
-@pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}")
+@needs.TAPS
 def test_tap(bench, network):
     """DPDK's TAP ports forward packets that the host sends into one of them to the other."""
     ports = [

@@ -3,7 +3,6 @@
 flow. Then the program is killed, and the restarted program must be the same router."""
 
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -11,13 +10,10 @@ import subprocess
 import pytest
 
 import conftest
+import needs
 import netns
 
-pytestmark = [
-    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
-    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
-    pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping"),
-]
+pytestmark = [needs.NAMESPACES, needs.TAPS, needs.tools("ping")]
 #: The configuration that the package installs, with a separate control socket.
 EMPTY = (conftest.ROOT / "packaging" / "router.yaml").read_text() + "control: {socket: ctl}\n"
 PINGS = 200

@@ -7,15 +7,12 @@ import subprocess
 import pytest
 
 import conftest
+import needs
 import netns
 from test_netns import DEVICES
 from test_twin import Network, addresses_of, ping
 
-pytestmark = [
-    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
-    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
-    pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping"),
-]
+pytestmark = [needs.NAMESPACES, needs.TAPS, needs.tools("ping")]
 
 
 network = netns.fixture(Network)

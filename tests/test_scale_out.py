@@ -4,22 +4,17 @@ and detect by BFD when one ends."""
 
 import contextlib
 import os
-import shutil
 import signal
 
 import pytest
 
 import conftest
 import frr
+import needs
 import netns
 from stream import Stream
 
-pytestmark = [
-    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
-    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
-    pytest.mark.skipif(frr.unavailable() is not None, reason=f"{frr.unavailable()}"),
-    pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping"),
-]
+pytestmark = [needs.NAMESPACES, needs.TAPS, needs.FRR, needs.tools("ping")]
 
 EXAMPLE = conftest.ROOT / "examples" / "ecmp"
 FLOWS = 64

@@ -14,7 +14,7 @@ import tempfile
 import pytest
 
 import conftest
-import netns
+import needs
 from test_twin import Network, ping
 
 NOBODY = 65534
@@ -88,7 +88,7 @@ def test_another_process_watchdog(bench, monkeypatch):
         assert [manager.recv(100), manager.recv(100)] == [b"READY=1", b"STOPPING=1"]
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+@needs.tools("systemd-analyze")
 def test_systemd_understands_the_unit(tmp_path):
     unit = tmp_path / "penumbra.service"
     unit.write_text(SERVICE.read_text().replace("/usr/bin/penumbra", str(conftest.PROGRAM)))
@@ -97,9 +97,9 @@ def test_systemd_understands_the_unit(tmp_path):
     assert done.returncode == 0
 
 
-@pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
-@pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}")
-@pytest.mark.skipif(shutil.which("setpriv") is None or shutil.which("ping") is None, reason="needs setpriv and ping")
+@needs.NAMESPACES
+@needs.TAPS
+@needs.tools("setpriv", "ping")
 def test_with_two_capabilities_and_no_root():
     network = Network()
     try:

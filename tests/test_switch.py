@@ -4,7 +4,6 @@ must work."""
 
 import contextlib
 import json
-import shutil
 import struct
 import subprocess
 
@@ -12,11 +11,12 @@ import pytest
 from scapy.layers.l2 import Dot1Q, Ether
 
 import conftest
+import needs
 import netns
 from iperf3 import transfer
 from oracle import l2
 
-pytestmark = pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}")
+pytestmark = needs.NAMESPACES
 
 HOSTS = ("h1", "h2", "h3", "h4")
 BROADCAST = "ff:ff:ff:ff:ff:ff"
@@ -288,7 +288,7 @@ def ping(host, address):
     assert "3 received" in done.stdout and "DUP" not in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping")
+@needs.tools("ping")
 def test_hosts_find_each_other_and_one_that_moved(bench, network):
     network.address()
     with Penumbra(bench, network, {}) as switch:
@@ -340,7 +340,7 @@ def test_stations_behind_a_cable_that_is_pulled_are_forgotten(bench, network):
         assert unplug(network, bridge) == heard
 
 
-@pytest.mark.skipif(shutil.which("dnsmasq") is None or shutil.which("udhcpc") is None, reason="needs dnsmasq, udhcpc")
+@needs.tools("dnsmasq", "udhcpc")
 def test_a_host_gets_its_address_by_dhcp(bench, network):
     server, client = network.hosts["h1"], network.hosts["h3"]
     server.ip("address", "add", "10.0.0.1/24", "dev", "eth0")
@@ -363,7 +363,7 @@ def test_a_host_gets_its_address_by_dhcp(bench, network):
                 dnsmasq.terminate()
 
 
-@pytest.mark.skipif(shutil.which("iperf3") is None, reason="needs iperf3")
+@needs.tools("iperf3")
 def test_iperf3_through_it(bench, network):
     network.address()
     with Penumbra(bench, network, {}):

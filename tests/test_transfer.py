@@ -2,7 +2,6 @@
 """Tests TCP and UDP through the router between hosts that leave checksums and segmentation to a network card, which a
 veth does not have."""
 
-import shutil
 import subprocess
 import sys
 
@@ -10,13 +9,11 @@ import pytest
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 
+import needs
 import netns
 from test_netns import DEVICES, ROUTES, Network
 
-pytestmark = [
-    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
-    pytest.mark.skipif(shutil.which("ethtool") is None, reason="needs ethtool"),
-]
+pytestmark = [needs.NAMESPACES, needs.tools("ethtool")]
 
 BYTES = 50_000_000
 #: The client sends a million bytes at a time, with bytes that depend on their position. The client exits when the

@@ -3,7 +3,6 @@
 answer twice."""
 
 import re
-import shutil
 import subprocess
 import time
 
@@ -12,14 +11,11 @@ from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.l2 import Ether
 
 import conftest
+import needs
 import netns
 from test_netns import DEVICES
 
-pytestmark = [
-    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
-    pytest.mark.skipif(netns.taps_unavailable() is not None, reason=f"{netns.taps_unavailable()}"),
-    pytest.mark.skipif(shutil.which("ping") is None, reason="needs ping"),
-]
+pytestmark = [needs.NAMESPACES, needs.TAPS, needs.tools("ping")]
 
 ROUTES = "10.1.0.0/24 dev a\n10.2.0.0/24 dev b\n"
 

@@ -3,18 +3,17 @@
 test-long only."""
 
 import os
-import shutil
 
 import pytest
 
 import iperf3
-import netns
+import needs
 from test_netns import DEVICES, ROUTES, Network
 
 pytestmark = [
     pytest.mark.skipif(os.environ.get("PENUMBRA_LONG") != "1", reason="takes a minute: PENUMBRA_LONG=1 (make test-long)"),
-    pytest.mark.skipif(netns.unavailable() is not None, reason=f"{netns.unavailable()}"),
-    pytest.mark.skipif(shutil.which("iperf3") is None, reason="needs iperf3"),
+    needs.NAMESPACES,
+    needs.tools("iperf3"),
 ]
 RUNS = 5
 
