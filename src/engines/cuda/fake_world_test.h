@@ -72,6 +72,13 @@ class FakeWorld {
     for (auto& each : all) each = static_cast<std::uint32_t>(random());
     return all;
   }
+  /// Expects that a queue of modulo_shader() answers all numbers in batches of this size.
+  static void expect_right(conformance::ShaderQueue& queue, const std::vector<std::uint32_t>& in,
+                           std::uint32_t batch_items) {
+    std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+    queue({in.data()}, {out.data()}, in.size(), batch_items);
+    for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % kModulus) << i;
+  }
 
   FakeFaults faults;
   Table modulo{"echo"};

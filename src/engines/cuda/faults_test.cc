@@ -40,9 +40,7 @@ class CudaFaults : public testing::Test {
     do {
       ASSERT_LT(std::chrono::steady_clock::now(), deadline);
       const std::vector<std::uint32_t> in = FakeWorld::numbers(in_.size(), ++seed_);
-      std::vector<std::uint16_t> out(in.size(), 0xFFFF);
-      queue({in.data()}, {out.data()}, in.size(), 64);
-      for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
+      FakeWorld::expect_right(queue, in, 64);
     } while (!until());
   }
   void run_once(ShaderQueue& queue) {
@@ -107,9 +105,7 @@ TEST_P(CudaLaunchFault, InTheMiddleOfALargeBatchLosesNoneOfIt) {
   faults_.fault_is_late = GetParam();
   faults_.launches_until_fault = 2;
   const std::vector<std::uint32_t> in = world_.numbers(900'000);
-  std::vector<std::uint16_t> out(in.size(), 0xFFFF);
-  queue({in.data()}, {out.data()}, in.size(), 450'000);
-  for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
+  FakeWorld::expect_right(queue, in, 450'000);
   EXPECT_THAT(all(engine.notes()), HasSubstr("batches came back from a lost GPU"));
 }
 

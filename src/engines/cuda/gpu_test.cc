@@ -52,9 +52,7 @@ TEST_P(CudaEngineOnAGpu, AnswersByLaunches) {
   {
     ShaderQueue queue(*engine_, *engine_->find_shader("echo"), world_.modulo);
     const std::vector<std::uint32_t> in = FakeWorld::numbers(200'000);
-    std::vector<std::uint16_t> out(in.size(), 0xFFFF);
-    queue({in.data()}, {out.data()}, in.size(), 64);
-    for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
+    FakeWorld::expect_right(queue, in, 64);
   }
   expect_that_the_gpu_did_it();
 }
@@ -78,9 +76,7 @@ TEST_P(CudaEngineOnAGpu, SpreadsQueuesOverAllGpus) {
     queue = std::make_unique<ShaderQueue>(*engine_, *engine_->find_shader("echo"), world_.modulo);
   }
   for (const auto& queue : queues) {
-    std::vector<std::uint16_t> out(in.size(), 0xFFFF);
-    (*queue)({in.data()}, {out.data()}, in.size(), 64);
-    for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus) << i;
+    FakeWorld::expect_right(*queue, in, 64);
   }
   const auto notes = engine_->notes();
   const auto says = [&notes](const char* words) {

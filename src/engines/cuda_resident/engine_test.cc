@@ -267,9 +267,7 @@ TEST_F(Resident, TakesNoMoreBlocksThanItIsGiven) {
   second.reset();
   ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
   const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(1000);
-  std::vector<std::uint16_t> out(in.size(), 0xFFFF);
-  queue({in.data()}, {out.data()}, in.size(), 64);
-  EXPECT_TRUE(is_right(in, out));
+  cuda::FakeWorld::expect_right(queue, in, 64);
   EXPECT_GT(batches_by_kernel(engine), 0U);
 }
 
@@ -282,9 +280,7 @@ TEST_F(Resident, TakesNoMoreBlocksThanTheGpuHolds) {
     ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
     EXPECT_THAT(engine.notes(), Contains(HasSubstr("20 slots")));
     const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(1000);
-    std::vector<std::uint16_t> out(in.size(), 0xFFFF);
-    queue({in.data()}, {out.data()}, in.size(), 64);
-    EXPECT_TRUE(is_right(in, out));
+    cuda::FakeWorld::expect_right(queue, in, 64);
     EXPECT_THAT([&] { engine.open_queue(); }, testing::ThrowsMessage<std::runtime_error>(testing::AllOf(
                                                   HasSubstr("all 20 blocks of the GPU"), Not(HasSubstr("blocks=")))));
   }
@@ -364,9 +360,7 @@ TEST_F(ResidentOnTwoGpus, WorksOnOneWhileTheOtherIsAbsent) {
   const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(5'000);
   for (int i = 0; i < 2; ++i) {
     ShaderQueue queue(engine, world_.modulo_shader(), world_.modulo);
-    std::vector<std::uint16_t> out(in.size(), 0xFFFF);
-    queue({in.data()}, {out.data()}, in.size(), 64);
-    EXPECT_TRUE(is_right(in, out));
+    cuda::FakeWorld::expect_right(queue, in, 64);
   }
   EXPECT_THAT(engine.notes(), Contains(HasSubstr("GPU 0: lost: there is none")));
   EXPECT_THAT(engine.notes(), Contains(HasSubstr("GPU 1: fake")));

@@ -43,6 +43,8 @@ inline std::vector<PortInfo> ports_without_addresses(std::uint16_t dmz_mtu) {
 template <class Family>
 struct Words {
   using Target = control::RouteTargetOf<Family>;
+  static inline const Target kBlackhole{.kind = control::RouteKind::blackhole, .next_hops = {}};
+  static inline const Target kUnreachable{.kind = control::RouteKind::unreachable, .next_hops = {}};
 
   static typename Family::Address ip(const std::string& text) { return Family::parse_address(text).value(); }
   static typename Family::Prefix net(const std::string& text) { return Family::parse_prefix(text).value(); }
