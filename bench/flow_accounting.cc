@@ -18,7 +18,7 @@
 #include "on_engine.h"
 #include "penumbra/bytes.h"
 #include "penumbra/chunk.h"
-#include "penumbra/function.h"
+#include "penumbra/lookup_function.h"
 #include "penumbra/table.h"
 #include "pin.h"
 #include "searching.h"
@@ -74,7 +74,8 @@ class AccountedPackets {
 /// The function on one engine.
 class Accounting {
  public:
-  Accounting(Function& function, const std::string& engine) : function_(function), on_(engine, *function.table()) {
+  Accounting(LookupFunction& function, const std::string& engine)
+      : function_(function), on_(engine, *function.table()) {
     chunk_->rx_port = 0;
   }
   bool has_shader() const { return on_.has_shader(); }
@@ -93,7 +94,7 @@ class Accounting {
   }
 
  private:
-  Function& function_;
+  LookupFunction& function_;
   OnEngine on_;
   AccountedPackets packets_;
   std::unique_ptr<Chunk> chunk_ = std::make_unique<Chunk>();
@@ -155,7 +156,7 @@ void compare_accounting(std::size_t flows, const Options& options, Report& repor
   pin_to_first_core();
   std::vector<std::unique_ptr<Accounting>> ways;
   for (const EngineInfo* engine : engines_here()) {
-    auto way = std::make_unique<Accounting>(*function, engine->name);
+    auto way = std::make_unique<Accounting>(dynamic_cast<LookupFunction&>(*function), engine->name);
     if (way->has_shader()) ways.push_back(std::move(way));
   }
   const std::string title = fmt::format("{} flows of IPv4, the function as a whole", flows);

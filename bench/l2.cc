@@ -60,7 +60,7 @@ class KnowingSwitch {
                                              FunctionContext{.ports = ports_, .grace_periods = no_readers_});
     function_->bind(ports_);
     for (std::size_t i = 0; i < stations; ++i) {
-      while (!function_->stations().tell(station_key(i), port_of(i), true)) std::this_thread::yield();
+      while (!function_->stations().tell(0, station_key(i), port_of(i), true)) std::this_thread::yield();
     }
     while (function_->stations().size() < stations) std::this_thread::yield();
   }

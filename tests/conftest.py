@@ -79,7 +79,9 @@ class Summary:
                 self.reasons[key] = self.reasons.get(key, 0) + r["packets"]
         self.received_by_port = {p["name"]: p["received"]["packets"] for p in self.json["ports"]}
         self.sent_by_port = {p["name"]: p["sent"]["packets"] for p in self.json["ports"]}
-        assert self.received + self.from_host + self.replicated == self.sent + self.dropped + self.punted
+        entered = self.received + self.from_host + self.json["created"] + self.replicated
+        accounted_for = self.sent + self.dropped + self.punted + self.json["absorbed"] + self.json["held"]
+        assert entered == accounted_for
         assert self.dropped == sum(n for (kind, _), n in self.reasons.items() if kind == "drop")
         assert self.punted == sum(n for (kind, _), n in self.reasons.items() if kind == "punt")
         assert self.received == sum(self.received_by_port.values())

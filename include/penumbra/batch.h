@@ -45,6 +45,7 @@ struct Batch {
   std::array<const void*, kMaxColumns> inputs{};
   std::array<void*, kMaxColumns> outputs{};
   penumbra_arena arena{};
+  void* owner = nullptr;  ///< The submitter's own mark. Engines do not use it.
   /// True if more packets were waiting than the caller takes at a time. The caller may be too slow for the traffic.
   bool has_backlog = false;
 };

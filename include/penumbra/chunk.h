@@ -24,11 +24,13 @@ struct Verdict {
     pass,       ///< Undecided: the next function decides. After the last function, a drop as `undecided`.
     send,       ///< The packet leaves by port `value`.
     replicate,  ///< The packet leaves by the ports that the chunk's `replications` lists.
+    hold,       ///< A function keeps the packet (Emitter::hold). The chunk must not use the packet any more.
+    go_to,      ///< The packet went to stage `value` in another chunk (Emitter::go_to). The chunk must not use it.
     drop,       ///< A drop for reason `value`.
     punt,       ///< The packet goes to the host's stack for reason `value`.
   };
   Kind kind = Kind::pass;
-  std::uint16_t value = 0;  ///< A port's index, or a reason's index in the pipeline's list.
+  std::uint16_t value = 0;  ///< A port's index, a reason's index in the pipeline's list, or a stage's index.
 
   static Verdict send(std::uint16_t port) { return {Kind::send, port}; }
   static Verdict replicate() { return {Kind::replicate, 0}; }
@@ -47,7 +49,7 @@ struct Replication {
   std::uint16_t reason = 0;   ///< Why those copies are dropped: an index in the pipeline's list.
 };
 
-/// Memory for the columns of one batch. The runtime empties it before each pre_shade().
+/// Memory for the columns of a function's batches. The runtime empties it before each FunctionWorker::process().
 class ColumnSpace {
  public:
   static constexpr std::size_t kBytes = 20480;
@@ -82,16 +84,20 @@ struct Chunk {
   bool traced = false;        ///< True if at least one packet is being traced.
   /// True for `explain`: functions judge and rewrite packets, but do not count, learn or limit.
   bool is_dry_run = false;
-  /// True if pre_shade() may prefetch the memory that the shader reads first (EngineQueue::fetches_ahead).
+  /// Receive time of the chunk in nanoseconds, by the clock of FunctionWorker::tick().
+  std::uint64_t now = 0;
+  /// True if process() may prefetch the memory that the first shader reads first (EngineQueue::fetches_ahead).
   bool fetch_ahead = false;
   std::array<rte_mbuf*, kCapacity> packets;
   std::array<Verdict, kCapacity> verdicts;
   std::array<Replication, kCapacity> replications;  ///< Valid for packets whose verdict is `replicate`.
 
-  Batch batch;                                         ///< The batch of the current function.
+  /// The batch of the current function's job. The job starts if the batch has items.
+  Batch batch;
+  std::uint8_t shader = 0;                             ///< The job's shader: an index in Function::shaders().
   std::array<std::uint8_t, kCapacity> packet_of_item;  ///< Index of the packet that item i of the batch belongs to.
   ColumnSpace columns;
-  /// Data besides the batch's columns that pre_shade() leaves for post_shade(), allocated in `columns`.
+  /// Data besides the batch's columns that process() leaves for resume(), allocated in `columns`.
   void* stage_scratch = nullptr;
 };
 

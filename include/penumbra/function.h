@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Defines the interface of a network function: the code before and after its shader, its reasons, table, configuration
-// and output. A function is a folder under src/functions that registers a FunctionInfo.
+// Defines the control half of a network function: its reasons, tables, configuration, commands and output. The data
+// half processes packets (penumbra/function_worker.h). A function that looks each packet up in one table derives from
+// LookupFunction (penumbra/lookup_function.h). A function is a folder under src/functions that registers a
+// FunctionInfo.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +20,7 @@
 #include "penumbra/chunk.h"
 #include "penumbra/command.h"
 #include "penumbra/config_node.h"
+#include "penumbra/function_worker.h"
 #include "penumbra/ip.h"
 #include "penumbra/route_feed.h"
 #include "penumbra/table.h"
@@ -81,13 +84,22 @@ struct FunctionContext {
   RouteFeed* feed = nullptr;        ///< Routes of the host, or null. Outlives the function.
   /// Ethertypes that later functions of the pipeline handle (FunctionInfo::ethertypes). This function must not drop or
   /// punt packets with these ethertypes, unless it handles them itself.
-  // NOLINTNEXTLINE(readability-redundant-member-init): initialisers may omit the member
+  // NOLINTBEGIN(readability-redundant-member-init): initialisers may omit the members
   std::span<const std::uint16_t> later_ethertypes = {};
+  /// Names of the pipeline's stages in order, for Emitter::go_to(): a stage's index is its place here.
+  std::span<const std::string> stages = {};
+  std::uint16_t stage = 0;    ///< Index of the function's own stage.
+  std::uint16_t workers = 1;  ///< Number of workers.
+  // NOLINTEND(readability-redundant-member-init)
 };
 
-/// Processes the packets of a pipeline's stage. Set-up and show() run on the control thread. pre_shade() and
-/// post_shade() run on any worker at any time. The workers' calls may change only state that is made for concurrent
-/// use. They must change no state at all for a dry-run chunk.
+/// Names a shader of a function and the table that the shader reads. The table belongs to the function.
+struct FunctionShader {
+  std::string name;
+  Table* table = nullptr;
+};
+
+/// Controls the processing of a pipeline's stage. All calls run on the control thread unless they say otherwise.
 class Function {
  public:
   Function() = default;
@@ -97,10 +109,8 @@ class Function {
 
   /// Returns the reasons, in the order of the indices passed to drop() and punt().
   virtual const std::vector<Reason>& reasons() const = 0;
-  /// Return the name of the function's shader and the table that the shader reads. A function without a shader returns
-  /// "" and null.
-  virtual std::string shader() const = 0;
-  virtual Table* table() = 0;
+  /// Returns the function's shaders (Chunk::shader). Always the same list.
+  virtual std::vector<FunctionShader> shaders() { return {}; }
 
   /// Returns warnings about the configuration, one per line, with the place. Called once, after create().
   virtual std::vector<std::string> warnings() const { return {}; }
@@ -108,9 +118,11 @@ class Function {
   /// Binds the function to the open ports, whose MAC addresses and MTUs are final. Called once, before any packet.
   virtual void bind(std::span<const PortInfo> ports) = 0;
 
-  /// Prepares for a worker. Runs on the worker's thread before its first packet, while other workers may be processing.
-  /// An override touches memory that the worker will write, so that no packet waits for a page fault.
-  virtual void prepare(std::uint16_t /*worker*/) noexcept {}
+  /// Creates the data half for a worker. Runs on the worker's thread after bind() and before the worker's first packet,
+  /// while other workers may be processing packets. An implementation touches the memory that the worker will write, so
+  /// that no packet waits for a page fault. The function outlives the data half. Throws std::runtime_error if the
+  /// worker cannot have a data half.
+  virtual std::unique_ptr<FunctionWorker> open_worker(const WorkerContext& context) = 0;
 
   /// Takes over changed ports: ports were added at the end, removed, or got other MAC addresses, MTUs or addresses. No
   /// packet is in flight. Only threads of the function itself and its listeners may run meanwhile. Must return soon,
@@ -122,12 +134,6 @@ class Function {
   /// moved when the link returns. Called on the control thread within a tenth of a second; shorter failures are not
   /// reported. Must return soon.
   virtual void link_down(std::uint16_t /*port*/) {}
-
-  /// Judges each undecided packet and fills a batch for the packets that need the shader: chunk.columns, items and
-  /// packet_of_item. The runtime sets shader and table, and skips the shader if there are no items.
-  virtual void pre_shade(Chunk& chunk) noexcept = 0;
-  /// Turns the batch's outputs into verdicts and rewrites the packets.
-  virtual void post_shade(Chunk& chunk) noexcept = 0;
 
   /// Returns the changes, one per line, that taking over the configuration of `next` would make. create() made `next`
   /// from `config`; it has this function's kind and ports. Throws InputError at a setting that only a restart can
@@ -147,13 +153,6 @@ class Function {
   /// Marks the tables as saved: the configuration has every change.
   virtual void tables_are_saved() {}
 
-  /// Returns one line for `trace`: the fields that the function read from a packet and its decision. Called after
-  /// post_shade().
-  virtual std::string trace(const Chunk& chunk, std::uint16_t packet) const = 0;
-  /// Returns the table entries that decided on a packet, for `explain`: an object of names and values ("entry",
-  /// "route", "neighbour"), or an empty one. Called after post_shade() of a dry run on a control thread. The thread
-  /// holds no table references, so this function may lock. The tables may have changed since.
-  virtual nlohmann::ordered_json explain(const Chunk& chunk, std::uint16_t packet) const;
   /// Returns the output of `show TOPIC ARGUMENTS...`: an object, or an array of objects (a table). A nested object is a
   /// group of columns. `topic` is one of FunctionInfo::topics. Throws std::invalid_argument for arguments that it
   /// cannot take.
@@ -166,7 +165,7 @@ class Function {
   /// Sets the index of this function's first reason in the pipeline's list. Called by the pipeline.
   void set_first_reason(std::uint16_t index) { first_reason_ = index; }
 
- protected:
+  /// Return the verdict of a reason: an index in reasons(). Any thread.
   Verdict drop(std::uint16_t reason) const {
     return {Verdict::Kind::drop, static_cast<std::uint16_t>(first_reason_ + reason)};
   }
@@ -180,6 +179,7 @@ class Function {
     return reasons()[index].kind == Verdict::Kind::drop ? drop(index) : punt(index);
   }
 
+ protected:
   /// Leaves packets of `ethertypes` (FunctionContext::later_ethertypes) to later functions, except `own`. Call during
   /// set-up.
   void leave_to_others(std::span<const std::uint16_t> ethertypes, std::uint16_t own = 0) {
@@ -238,6 +238,10 @@ struct FunctionInfo {
   std::vector<FunctionCommand> commands = {};
   PassesOn passes_on = PassesOn::whatever_it_does_not_drop;
   UsedAddresses addresses = UsedAddresses::none;
+  /// True if the runtime calls FunctionWorker::tick() and finish(). Required to hold packets.
+  bool has_ticks = false;
+  /// True if Emitter::allocate() gives the function packets.
+  bool creates_packets = false;
 };
 
 /// Adds a function to the list and returns true. Call this function to initialise a namespace-scope constant in the

@@ -107,10 +107,16 @@ json totals_table(const Statistics& statistics) {
   if (statistics.from_host.packets > 0) {
     rows.push_back(total_row("from the host", statistics.from_host, statistics.elapsed));
   }
-  if (statistics.replicated > 0) rows.push_back({{"", "replicated"}, {"packets", statistics.replicated}});
+  const auto add_if_any = [&rows](const char* name, std::uint64_t packets) {
+    if (packets > 0) rows.push_back({{"", name}, {"packets", packets}});
+  };
+  add_if_any("created", statistics.created);
+  add_if_any("replicated", statistics.replicated);
   rows.push_back(total_row("sent", statistics.sent, statistics.elapsed));
   rows.push_back({{"", "dropped"}, {"packets", statistics.dropped}});
   rows.push_back({{"", "punted"}, {"packets", statistics.punted}});
+  add_if_any("absorbed", statistics.absorbed);
+  add_if_any("held", statistics.held);
   return rows;
 }
 
@@ -193,14 +199,13 @@ double packets_per_second(const Traffic& traffic, nanoseconds elapsed) {
 }
 
 std::string contradiction(const Statistics& statistics) {
-  const std::uint64_t came = statistics.received.packets + statistics.from_host.packets + statistics.replicated;
-  const std::uint64_t accounted = statistics.sent.packets + statistics.dropped + statistics.punted;
-  if (came != accounted) {
+  if (statistics.entered() != statistics.accounted_for()) {
     return fmt::format(
-        "{} packets were received, {} came from the host and {} were replicated, but {} sent + {} dropped + {} punted "
-        "= {}",
-        statistics.received.packets, statistics.from_host.packets, statistics.replicated, statistics.sent.packets,
-        statistics.dropped, statistics.punted, accounted);
+        "{} packets were received, {} came from the host, {} were created and {} were replicated, but {} sent + {} "
+        "dropped + {} punted + {} absorbed + {} held = {}",
+        statistics.received.packets, statistics.from_host.packets, statistics.created, statistics.replicated,
+        statistics.sent.packets, statistics.dropped, statistics.punted, statistics.absorbed, statistics.held,
+        statistics.accounted_for());
   }
   const auto differs = [](const Traffic& a, const Traffic& b) { return a.packets != b.packets || a.bytes != b.bytes; };
   if (differs(sum_of(statistics.received_by_port), statistics.received)) return "ports do not add up to all received";
@@ -229,7 +234,10 @@ json to_json(const RunSummary& summary) {
           {"received", traffic_json(statistics.received, statistics.elapsed)},
           {"from_host", traffic_json(statistics.from_host, statistics.elapsed)},
           {"sent", traffic_json(statistics.sent, statistics.elapsed)},
+          {"created", statistics.created},
           {"replicated", statistics.replicated},
+          {"absorbed", statistics.absorbed},
+          {"held", statistics.held},
           {"dropped", statistics.dropped},
           {"punted", statistics.punted},
           {"conserved", contradiction(statistics).empty()},
@@ -249,9 +257,11 @@ std::string to_text(const RunSummary& summary) {
                             reasons_table(statistics), steps_table(statistics)}) {
     if (!table.empty()) text += "\n" + render(table, kUnlimitedWidth);
   }
-  return text + fmt::format("\nreceived{}{} = sent + dropped + punted: {}\n",
+  return text + fmt::format("\nreceived{}{}{} = sent + dropped + punted{}{}: {}\n",
                             statistics.from_host.packets > 0 ? " + from the host" : "",
+                            statistics.created > 0 ? " + created" : "",
                             statistics.replicated > 0 ? " + replicated" : "",
+                            statistics.absorbed > 0 ? " + absorbed" : "", statistics.held > 0 ? " + held" : "",
                             contradiction(statistics).empty() ? "holds" : "does NOT hold");
 }
 

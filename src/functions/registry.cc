@@ -15,7 +15,7 @@ std::vector<FunctionInfo>& registered() {
 
 }  // namespace
 
-nlohmann::ordered_json Function::explain(const Chunk& /*chunk*/, std::uint16_t /*packet*/) const {
+nlohmann::ordered_json FunctionWorker::explain(const Chunk& /*chunk*/, std::uint16_t /*packet*/) const {
   return nlohmann::ordered_json::object();
 }
 

@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "base/thread_sanitizer.h"
+#include "io/packet_metadata.h"
 #include "io/packet_ring.h"
 
 namespace penumbra::io {
@@ -64,7 +65,7 @@ bool any_twin(std::span<const control::PortConfig> ports) {
 PacketPool create_with_cache(const PoolSize& size, std::uint32_t cache) {
   static std::atomic<unsigned> created{0};
   const std::string name = fmt::format("packets{}", created.fetch_add(1));
-  rte_mempool* pool = rte_pktmbuf_pool_create_by_ops(name.c_str(), size.packets, cache, 0, size.data_room,
+  rte_mempool* pool = rte_pktmbuf_pool_create_by_ops(name.c_str(), size.packets, cache, kMetadataBytes, size.data_room,
                                                      static_cast<int>(rte_socket_id()), operations());
   if (pool == nullptr) {
     throw std::runtime_error(fmt::format("no memory for {} packets of {} bytes ({} MiB): {}", size.packets,
@@ -92,6 +93,12 @@ PoolSize pool_size(std::span<const control::PortConfig> ports, std::uint16_t wor
   const std::uint32_t room =
       std::clamp<std::uint32_t>(largest_frame + RTE_PKTMBUF_HEADROOM, RTE_MBUF_DEFAULT_BUF_SIZE, 65535);
   return {packets, static_cast<std::uint16_t>(room)};
+}
+
+PoolSize created_pool_size(std::span<const control::PortConfig> ports, std::uint16_t workers, std::uint32_t waiting) {
+  PoolSize size = pool_size(ports, workers, 0);
+  size.packets += workers * waiting;
+  return size;
 }
 
 PoolSize host_pool_size(std::span<const control::PortConfig> ports, std::uint16_t workers) {

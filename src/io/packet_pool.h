@@ -33,6 +33,9 @@ PoolSize pool_size(std::span<const control::PortConfig> ports, std::uint16_t wor
 /// both ends. Without a twin the pool has no packets.
 PoolSize host_pool_size(std::span<const control::PortConfig> ports, std::uint16_t workers);
 
+/// Returns the size for the packets that functions create. Each worker may have `waiting` packets that it has not sent.
+PoolSize created_pool_size(std::span<const control::PortConfig> ports, std::uint16_t workers, std::uint32_t waiting);
+
 /// Returns an upper bound in bytes of a pool's memory.
 std::uint64_t pool_bytes(const PoolSize& size);
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Moves one worker's chunks through the pipeline. Chunks leave every stage and the worker in the order of their
-// reception, regardless of the engines. Each stage has a queue of the chunks that wait for its engine. While the queue
+// reception, regardless of the engines. Each stage has a queue of the chunks that wait for its engines. While the queue
 // is not empty, every later chunk joins it, even if it needs no shader there. Thus flows keep their order.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "runtime/capture.h"
 #include "runtime/counters.h"
 #include "runtime/egress.h"
+#include "runtime/emission.h"
 #include "runtime/in_flight_chunk.h"
 #include "runtime/pipeline.h"
 
@@ -24,25 +26,41 @@ class ChunkScheduler {
   /// Chunks of one worker in flight. Synchronous engines need only one.
   static constexpr std::uint32_t kMostChunks = kMostInFlight;
 
-  ChunkScheduler(const Pipeline& pipeline, std::vector<std::unique_ptr<EngineQueue>> queues, WorkerCounters& counters,
-                 Tracer& tracer, Captures& captures, Egress& egress);
+  /// `pool` is the memory of the packets that functions create; null: they get none.
+  ChunkScheduler(std::uint16_t worker, const Pipeline& pipeline, Pipeline::Queues queues, WorkerCounters& counters,
+                 Tracer& tracer, Captures& captures, Egress& egress, rte_mempool* pool);
+
+  /// Opens the data halves of the functions for worker `index` of `count`. Call on the worker's thread before the first
+  /// packet. Throws like Function::open_worker().
+  void open_functions(std::uint16_t index, std::uint16_t count, unsigned core);
 
   bool has_room() const noexcept { return !free_.empty(); }
-  std::size_t in_flight() const noexcept { return kMostChunks - free_.size(); }
+  /// Returns the number of chunks in flight; packets that wait in the emitters are one more.
+  std::size_t in_flight() const noexcept { return kMostChunks - free_.size() + (emissions_.size() > 0 ? 1 : 0); }
 
   /// Returns an unused chunk to receive into. Requires has_room(). The chunk stays unused until enter().
   InFlightChunk& next() noexcept { return *free_.back(); }
-  /// Takes the chunk of next() with its packets, size, rx_port and worker set, and moves it as far as possible. `now`
-  /// is the time stamp counter at the end of receiving. Returns the counter at the end of the call.
+  /// Takes the chunk of next() with its packets, size, rx_port, worker and time set, and moves it as far as possible.
+  /// `now` is the time stamp counter at the end of receiving. Returns the counter at the end of the call.
   std::uint64_t enter(std::uint64_t now) noexcept;
-  /// Polls the engines for finished batches and moves chunks. Returns true if any moved.
-  bool poll() noexcept;
+  /// Polls the engines for finished jobs, moves chunks, and starts chunks of emitted packets at `now` nanoseconds.
+  /// Returns true if any moved.
+  bool poll(std::uint64_t now) noexcept;
+
+  /// Returns true if a function wants ticks.
+  bool has_ticks() const noexcept { return has_ticks_; }
+  /// Calls all functions' ticks. Returns the earliest time at which a function wants the next tick.
+  std::uint64_t tick(std::uint64_t now) noexcept;
+  /// Lets the functions release held packets. Returns true if no function holds a packet.
+  bool finish() noexcept;
 
  private:
-  /// Holds a worker's view of a stage: its engine queue and the chunks that wait there, the oldest at `head`.
+  /// Holds a worker's view of a stage: its engine queues by shader, and the chunks that wait there, the oldest at
+  /// `head`.
   struct StageQueue {
     const Stage* stage = nullptr;
-    std::unique_ptr<EngineQueue> engine;
+    std::unique_ptr<FunctionWorker> function;
+    std::vector<std::unique_ptr<EngineQueue>> engines;
     std::vector<InFlightChunk*> ring = std::vector<InFlightChunk*>(kMostChunks);
     /// Positions increase forever; the index in the ring is the position modulo kMostChunks.
     std::uint32_t head = 0;
@@ -54,10 +72,13 @@ class ChunkScheduler {
   };
 
   void advance(InFlightChunk& chunk) noexcept;
-  void pre_shade(InFlightChunk& chunk, StageQueue& stage) noexcept;
+  void process(InFlightChunk& chunk, StageQueue& stage) noexcept;
+  void start_job(InFlightChunk& chunk, const StageQueue& stage) noexcept;
   void submit(InFlightChunk& chunk, StageQueue& stage) noexcept;
   void submit_waiting(StageQueue& stage) noexcept;
-  void post_shade(InFlightChunk& chunk, StageQueue& stage) noexcept;
+  void resume(InFlightChunk& chunk, StageQueue& stage) noexcept;
+  bool resume_ready(StageQueue& stage) noexcept;
+  void leave(InFlightChunk& chunk) noexcept;
   void finish(InFlightChunk& chunk) noexcept;
   /// Returns the cycles since the end of the last step and begins the next step.
   std::uint64_t lap() noexcept;
@@ -67,7 +88,10 @@ class ChunkScheduler {
   Captures& captures_;
   Egress& egress_;
   std::uint64_t clock_ = 0;
+  Emissions emissions_;
+  std::deque<StageEmitter> emitters_;  ///< By stage; outlive the functions.
   std::vector<StageQueue> stages_;
+  bool has_ticks_ = false;
   std::unique_ptr<InFlightChunk[]> chunks_;
   /// Last in, first out, so that the chunk that is warmest in the cache is used next.
   std::vector<InFlightChunk*> free_;

@@ -4,26 +4,14 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <vector>
 
+#include "penumbra/per_worker.h"
+
 namespace penumbra::runtime {
-
-/// Counts in one thread. An addition is an ordinary load, add and store without a bus lock. Stores are releases and
-/// loads are acquires (both free on x86). Thus a reader that reads an effect before its cause never sees the effect
-/// alone: it must read sent packets before received ones.
-class Counter {
- public:
-  void add(std::uint64_t amount) noexcept { set(value_.load(std::memory_order_relaxed) + amount); }
-  void set(std::uint64_t value) noexcept { value_.store(value, std::memory_order_release); }
-  std::uint64_t get() const noexcept { return value_.load(std::memory_order_acquire); }
-
- private:
-  std::atomic<std::uint64_t> value_{0};
-};
 
 /// Counts the traffic of one queue and direction.
 struct alignas(64) QueueCounters {
@@ -86,6 +74,10 @@ class WorkerCounters {
   std::deque<QueueCounters> from_host;  ///< By port: packets that the host sends there.
   std::vector<StepCounters> steps;
   Counter replicated;  ///< Copies of packets that leave by several ports; the original does not count.
+  Counter created;     ///< Packets that functions created.
+  Counter held;        ///< Packets that functions kept. The other two counters say how many they keep no more.
+  Counter released;    ///< Kept packets that came back.
+  Counter absorbed;    ///< Kept packets that became part of created packets.
   SleepCounters asleep;
 
   Counter& reason(std::size_t index) { return reasons_[index / kPerLine].counters[index % kPerLine]; }

@@ -45,6 +45,8 @@ void Egress::finish(InFlightChunk& chunk, std::uint64_t now) noexcept {
     Verdict& verdict = chunk.verdicts[i];
     if (verdict.kind == Verdict::Kind::send && verdict.value < groups_.size()) {
       if (add(verdict.value, chunk.packets[i])) continue;
+    } else if (verdict.kind == Verdict::Kind::hold || verdict.kind == Verdict::Kind::go_to) {
+      continue;
     } else if (verdict.kind == Verdict::Kind::replicate) {
       if (replicate(chunk, i)) continue;
       verdict = {};
@@ -65,7 +67,7 @@ void Egress::finish(InFlightChunk& chunk, std::uint64_t now) noexcept {
         host_has_work = true;
         continue;
       }
-      ++refused_by_host_[chunk.rx_queue];
+      if (chunk.rx_queue < refused_by_host_.size()) ++refused_by_host_[chunk.rx_queue];
     } else {
       counters_.reason(decided ? verdict.value : kUndecided).add(1);
       if (captured) captures_.refused(worker_, *packet, decided ? verdict : drop_as(RuntimeReason::undecided));

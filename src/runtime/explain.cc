@@ -9,8 +9,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/null_emitter.h"
 #include "io/eal.h"
 #include "penumbra/errors.h"
+#include "runtime/emission.h"
 #include "runtime/frame_text.h"
 #include "runtime/frame_words.h"
 
@@ -40,6 +42,10 @@ const char* name_of(Verdict::Kind kind) {
       return "send";
     case Verdict::Kind::replicate:
       return "replicate";
+    case Verdict::Kind::hold:
+      return "hold";
+    case Verdict::Kind::go_to:
+      return "go_to";
     case Verdict::Kind::drop:
       return "drop";
     case Verdict::Kind::punt:
@@ -122,9 +128,17 @@ ordered_json Explainer::explain(Packets& packets) {
                       {"hex", hex_of(frame)},
                       {"stages", ordered_json::array()}};
   const auto& stages = pipeline_.stages();
+  unsigned visits = 0;
   for (std::size_t i = 0; i < stages.size() && chunk.verdicts[0].kind == Verdict::Kind::pass; ++i) {
     chunk.stage = static_cast<std::uint16_t>(i);
     answer["stages"].push_back(explain_stage(packets, stages[i]));
+    if (chunk.verdicts[0].kind != Verdict::Kind::go_to) continue;
+    if (++visits > StageEmitter::kMostVisits) {
+      chunk.verdicts[0] = {Verdict::Kind::drop, static_cast<std::uint16_t>(RuntimeReason::too_many_visits)};
+      break;
+    }
+    i = std::size_t{chunk.verdicts[0].value} - 1;  // The loop adds 1. An invalid stage ends it.
+    chunk.verdicts[0] = {};
   }
   Verdict verdict = chunk.verdicts[0];
   const bool leaves = verdict.kind == Verdict::Kind::send || verdict.kind == Verdict::Kind::replicate;
@@ -147,19 +161,19 @@ ordered_json Explainer::explain(Packets& packets) {
 
 ordered_json Explainer::explain_stage(Packets& packets, const Stage& stage) {
   Chunk& chunk = packets.chunk;
-  CpuEngine* const cpu = stage.shader == nullptr ? nullptr : &cpu_engine_for(stage.function->shader());
+  FunctionWorker& function = data_half(chunk.stage);
   // The table's contents may be freed when the reading ends, so all output is copied before.
   reading_([&] {
     chunk.columns.clear();
     chunk.batch.items = 0;
-    chunk.batch.shader = cpu == nullptr ? nullptr : cpu->shader;
-    chunk.batch.table = stage.table;
-    stage.function->pre_shade(chunk);
-    if (chunk.batch.items > 0 && cpu != nullptr && cpu->queue->submit(chunk.batch) != EngineQueue::Submitted::done) {
-      throw std::logic_error("a CPU engine did not answer at once");
-    }
-    stage.function->post_shade(chunk);
-    packets.trace = stage.function->trace(chunk, 0);
+    chunk.shader = 0;
+    function.process(chunk);
+    bool has_job = chunk.batch.items > 0;
+    do {
+      if (has_job && !stage.shaders.empty()) run_job(chunk, stage.shaders[chunk.shader]);
+      has_job = function.resume(chunk);
+    } while (has_job);
+    packets.trace = function.trace(chunk, 0);
     note_outputs(packets);
   });
   const Verdict verdict = chunk.verdicts[0];
@@ -168,7 +182,7 @@ ordered_json Explainer::explain_stage(Packets& packets, const Stage& stage) {
           {"verdict", name_of(verdict.kind)},
           {"reason", has_reason ? ordered_json(pipeline_.reason_name(verdict.value)) : ordered_json()},
           {"trace", packets.trace},
-          {"tables", stage.function->explain(chunk, 0)}};
+          {"tables", function.explain(chunk, 0)}};
 }
 
 /// Records the outputs of the packet and its copies. Invalid ports are ignored, as in the router.
@@ -202,6 +216,26 @@ void Explainer::note_outputs(Packets& packets) const {
     drop(gone, static_cast<std::uint16_t>(RuntimeReason::port_gone));
   }
   packets.is_port_gone = gone > 0;
+}
+
+void Explainer::run_job(Chunk& chunk, const StageShader& shader) {
+  CpuEngine& cpu = cpu_engine_for(shader.shader->name);
+  chunk.batch.shader = cpu.shader;
+  chunk.batch.table = shader.table;
+  if (cpu.queue->submit(chunk.batch) != EngineQueue::Submitted::done) {
+    throw std::logic_error("a CPU engine did not answer at once");
+  }
+}
+
+FunctionWorker& Explainer::data_half(std::size_t stage) {
+  if (functions_.empty()) functions_.resize(pipeline_.stages().size());
+  if (functions_[stage] == nullptr) {
+    static NullEmitter emitter;
+    const WorkerContext context{
+        .index = pipeline_.workers(), .count = pipeline_.workers(), .core = 0, .emitter = emitter};
+    functions_[stage] = pipeline_.stages()[stage].function->open_worker(context);
+  }
+  return *functions_[stage];
 }
 
 Explainer::CpuEngine& Explainer::cpu_engine_for(const std::string& shader) {

@@ -49,6 +49,9 @@ class Explainer {
   nlohmann::ordered_json explain(Packets& packets);
   nlohmann::ordered_json explain_stage(Packets& packets, const Stage& stage);
   void note_outputs(Packets& packets) const;
+  void run_job(Chunk& chunk, const StageShader& shader);
+  /// Returns the stage's data half of dry runs.
+  FunctionWorker& data_half(std::size_t stage);
 
   struct CpuEngine {
     std::unique_ptr<Engine> engine;
@@ -62,8 +65,9 @@ class Explainer {
   const Pipeline& pipeline_;
   std::span<const ExplainedPort> ports_;  ///< Ports of the current command.
   const Reading reading_;
-  io::PacketPool pool_;                       ///< Null until the first frame.
-  std::map<std::string, CpuEngine> engines_;  ///< By shader.
+  io::PacketPool pool_;                                     ///< Null until the first frame.
+  std::map<std::string, CpuEngine> engines_;                ///< By shader.
+  std::vector<std::unique_ptr<FunctionWorker>> functions_;  ///< Data halves by stage; null until used.
 };
 
 /// Explains a frame for a configuration without a running router. Followed routes are unknown. Throws like

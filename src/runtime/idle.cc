@@ -73,8 +73,8 @@ void Idle::find_interrupts() {
   }
 }
 
-bool Idle::rest(QsbrGracePeriods::Reader& reader) noexcept {
-  const std::chrono::nanoseconds duration = policy_.rest(rte_rdtsc());
+bool Idle::rest(QsbrGracePeriods::Reader& reader, std::chrono::nanoseconds most) noexcept {
+  const std::chrono::nanoseconds duration = std::min(policy_.rest(rte_rdtsc()), most);
   if (duration.count() == 0) {
     rte_pause();
     return false;

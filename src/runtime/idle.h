@@ -66,9 +66,9 @@ class Idle {
     policy_.worked();
     if (armed_) arm(false);
   }
-  /// Rests when nothing was received and nothing is in flight. Returns true if the worker slept. The reader is offline
-  /// during the sleep, so that owners of tables do not wait.
-  bool rest(QsbrGracePeriods::Reader& reader) noexcept;
+  /// Rests for at most `most` when nothing was received and nothing is in flight. Returns true if the worker slept. The
+  /// reader is offline during the sleep, so that owners of tables do not wait.
+  bool rest(QsbrGracePeriods::Reader& reader, std::chrono::nanoseconds most) noexcept;
   /// Returns the doorbell, for threads that have work for the worker outside its queues.
   Doorbell& doorbell() { return doorbell_; }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <type_traits>
+#include <limits>
 #include <vector>
 
 #include "penumbra/chunk.h"
@@ -11,24 +10,22 @@
 
 namespace penumbra::runtime {
 
-/// Adds the state of a chunk in flight: the progress of its batch and its traced packets.
+/// Adds the state of a chunk in flight: the progress of its job and its traced packets.
 struct InFlightChunk : Chunk {
-  enum class Shading : std::uint8_t {
+  enum class Job : std::uint8_t {
     waiting,    ///< The engine has not accepted the batch yet.
     submitted,  ///< The engine has accepted the batch.
-    ready,      ///< The chunk is ready for post-shade.
+    ready,      ///< The job is done, or there was none: the function can resume.
+    resumed,    ///< The function needs no further job.
   };
-  Shading shading = Shading::ready;
+  /// The `rx_queue` of packets that a function created, released or redirected.
+  static constexpr std::uint16_t kNoQueue = std::numeric_limits<std::uint16_t>::max();
+
+  Job job = Job::ready;
+  std::uint16_t rounds = 0;     ///< Number of calls of resume() in the current stage.
   std::uint16_t undecided = 0;  ///< Undecided packets at the entry of the current stage.
   std::uint16_t rx_queue = 0;   ///< Index among the worker's receive queues.
   std::vector<PacketTrace> traces;
-
-  /// Returns the chunk that contains the batch.
-  static InFlightChunk& of(Batch& batch) {
-    static_assert(std::is_standard_layout_v<Chunk>);
-    auto* chunk = reinterpret_cast<Chunk*>(reinterpret_cast<std::byte*>(&batch) - offsetof(Chunk, batch));
-    return static_cast<InFlightChunk&>(*chunk);
-  }
 };
 
 }  // namespace penumbra::runtime

@@ -105,10 +105,14 @@ void add_reasons(const Statistics& statistics, Families& families) {
   }
 }
 
-void add_replicated(const Statistics& statistics, Families& families) {
+void add_other_packets(const Statistics& statistics, Families& families) {
   families.count("penumbra_replicated_packets_total",
                  "Copies made of packets that leave by several ports, the packets themselves not counted", {},
                  statistics.replicated);
+  families.count("penumbra_created_packets_total", "Packets that functions made", {}, statistics.created);
+  families.count("penumbra_absorbed_packets_total", "Packets that became part of packets that functions made", {},
+                 statistics.absorbed);
+  families.gauge("penumbra_held_packets", "Packets that functions keep", {}, static_cast<double>(statistics.held));
 }
 
 void add_functions(const MetricsSource& source, Families& families) {
@@ -155,8 +159,8 @@ void add_run(const MetricsSource& source, const Statistics& statistics, Families
     families.gauge("penumbra_stage_info", "The functions of the pipeline, and the engines that run their shaders",
                    {{"stage", stage.name},
                     {"function", stage.info->name},
-                    {"engine", stage.engine_name},
-                    {"shader", stage.shader == nullptr ? "" : stage.shader->name}},
+                    {"engine", stage.engine_names()},
+                    {"shader", stage.shader_names()}},
                    1);
   }
   families.gauge("penumbra_run_seconds", "How long the workers have been running", {},
@@ -174,7 +178,7 @@ std::vector<prometheus::MetricFamily> collect_metrics(const MetricsSource& sourc
   add_ports(source, statistics, families);
   add_queues(source, families);
   add_reasons(statistics, families);
-  add_replicated(statistics, families);
+  add_other_packets(statistics, families);
   add_functions(source, families);
   add_workers(source, families);
   return families.take();

@@ -25,13 +25,41 @@ std::vector<std::uint16_t> ethertypes(std::span<const control::StageConfig> conf
   return all;
 }
 
+/// Returns the stages' names: the function's name, or "NAME.2" for a second instance.
+std::vector<std::string> stage_names(std::span<const control::StageConfig> configs) {
+  std::map<std::string, unsigned> uses;
+  std::vector<std::string> names;
+  names.reserve(configs.size());
+  for (const auto& config : configs) {
+    const unsigned use = ++uses[config.function];
+    names.push_back(use == 1 ? config.function : fmt::format("{}.{}", config.function, use));
+  }
+  return names;
+}
+
 }  // namespace
 
+std::string Stage::engine_names() const {
+  std::vector<std::string> names;
+  for (const auto& each : shaders) {
+    if (std::ranges::find(names, each.engine_name) == names.end()) names.push_back(each.engine_name);
+  }
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+std::string Stage::shader_names() const {
+  std::vector<std::string> names;
+  names.reserve(shaders.size());
+  for (const auto& each : shaders) names.push_back(each.shader->name);
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
 const Engine* Stage::engine_of(const std::string& wanted) const {
-  if (engine == nullptr) return nullptr;
-  if (penumbra::engine_name(engine_name) == wanted) return engine;
-  for (const auto& [each, member] : engine->members()) {
-    if (each == wanted) return member;
+  for (const auto& shader : shaders) {
+    if (engine_name(shader.engine_name) == wanted) return shader.engine;
+    for (const auto& [each, member] : shader.engine->members()) {
+      if (each == wanted) return member;
+    }
   }
   return nullptr;
 }
@@ -51,7 +79,8 @@ std::vector<PortInfo> port_infos(std::span<const control::PortConfig> configs) {
 }
 
 Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<const PortInfo> ports,
-                   GracePeriods& grace_periods, RouteFeed* feed) {
+                   GracePeriods& grace_periods, RouteFeed* feed, std::uint16_t workers)
+    : workers_(workers) {
   using Kind = Verdict::Kind;
   reasons_ = {
       {"router", {"undecided", Kind::drop, "no function of the pipeline decided"}},
@@ -64,17 +93,24 @@ Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<cons
       {"router",
        {"host_too_long", Kind::drop, "from the host, but longer than the port's MTU: its twin has another one"}},
       {"router", {"port_gone", Kind::drop, "the egress port has no device at the moment, or was removed"}},
+      {"router", {"emitter_full", Kind::drop, "a function created or released more packets than can wait"}},
+      {"router", {"too_many_visits", Kind::drop, "functions sent it to other functions more than 8 times"}},
   };
-  std::map<std::string, unsigned> uses;
+  const std::vector<std::string> names = stage_names(configs);
   for (std::size_t i = 0; i < configs.size(); ++i) {
     const auto& config = configs[i];
     Stage stage;
     stage.info = find_function(config.function);
     if (stage.info == nullptr) throw config.config.error("there is no function '" + config.function + "'");
-    const unsigned use = ++uses[config.function];
-    stage.name = use == 1 ? config.function : fmt::format("{}.{}", config.function, use);
+    stage.name = names[i];
     const auto later_ethertypes = ethertypes(configs.subspan(i + 1));
-    stage.function = stage.info->create(config.config, {ports, grace_periods, feed, later_ethertypes});
+    stage.function = stage.info->create(config.config, {.ports = ports,
+                                                        .grace_periods = grace_periods,
+                                                        .feed = feed,
+                                                        .later_ethertypes = later_ethertypes,
+                                                        .stages = names,
+                                                        .stage = static_cast<std::uint16_t>(i),
+                                                        .workers = workers});
     for (std::string& warning : stage.function->warnings()) warnings_.push_back(std::move(warning));
     const auto& reasons = stage.function->reasons();
     if (reasons_.size() + reasons.size() > kMostReasons) {
@@ -82,7 +118,8 @@ Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<cons
     }
     stage.function->set_first_reason(static_cast<std::uint16_t>(reasons_.size()));
     for (const auto& reason : reasons) reasons_.push_back({stage.name, reason});
-    if (const std::string shader = stage.function->shader(); !shader.empty()) choose_engine(stage, config, shader);
+    stage.configured_engine = engine_name(config.engine);
+    for (const FunctionShader& shader : stage.function->shaders()) choose_engine(stage, config, shader);
     stages_.push_back(std::move(stage));
   }
   add_over_limits();
@@ -105,27 +142,28 @@ void Pipeline::add_over_limits() {
 
 /// Chooses a CPU engine if the configured one is unavailable. A machine whose GPU is missing at the start must forward
 /// packets like one whose GPU fails later.
-void Pipeline::choose_engine(Stage& stage, const control::StageConfig& config, const std::string& shader) {
-  stage.configured_engine = engine_name(config.engine);
+void Pipeline::choose_engine(Stage& stage, const control::StageConfig& config, const FunctionShader& shader) {
+  StageShader chosen;
+  chosen.table = shader.table;
   try {
     // `auto` is available on every machine.
     const std::string lack = stage.configured_engine == kAuto ? "" : why_unavailable(config.engine);
-    stage.engine_name = lack.empty() ? resolve_engine(config.engine, shader) : engine_at_once(shader);
-    if (!lack.empty()) {
+    chosen.engine_name = lack.empty() ? resolve_engine(config.engine, shader.name) : engine_at_once(shader.name);
+    if (!lack.empty() && stage.shaders.empty()) {
       warnings_.push_back(
-          config.config.error(fmt::format("{}; {} runs on {}", lack, stage.name, stage.engine_name)).what());
+          config.config.error(fmt::format("{}; {} runs on {}", lack, stage.name, chosen.engine_name)).what());
     }
-    auto& engine = engines_[stage.engine_name];
-    if (engine == nullptr) engine = create_engine(stage.engine_name);
-    stage.engine = engine.get();
+    auto& engine = engines_[chosen.engine_name];
+    if (engine == nullptr) engine = create_engine(chosen.engine_name);
+    chosen.engine = engine.get();
   } catch (const std::exception& error) {
     throw config.config.error(error.what());
   }
-  stage.shader = stage.engine->find_shader(shader);
-  stage.table = stage.function->table();
-  if (stage.table == nullptr) throw std::logic_error("function " + config.function + " has a shader but no table");
-  stage.engine->use_table(*stage.table);
-  stage.engine->announce(*stage.shader, *stage.table);
+  chosen.shader = chosen.engine->find_shader(shader.name);
+  if (chosen.table == nullptr) throw std::logic_error("function " + config.function + " has a shader but no table");
+  chosen.engine->use_table(*chosen.table);
+  chosen.engine->announce(*chosen.shader, *chosen.table);
+  stage.shaders.push_back(std::move(chosen));
 }
 
 std::string Pipeline::reason_name(std::uint16_t reason) const {
@@ -194,11 +232,10 @@ void Pipeline::link_down(std::uint16_t port) {
   for (auto& stage : stages_) stage.function->link_down(port);
 }
 
-std::vector<std::unique_ptr<EngineQueue>> Pipeline::open_queues(unsigned core) {
-  std::vector<std::unique_ptr<EngineQueue>> queues;
-  queues.reserve(stages_.size());
-  for (const auto& stage : stages_) {
-    queues.push_back(stage.engine == nullptr ? nullptr : stage.engine->open_queue_for(core));
+Pipeline::Queues Pipeline::open_queues(unsigned core) {
+  Queues queues(stages_.size());
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    for (const auto& shader : stages_[i].shaders) queues[i].push_back(shader.engine->open_queue_for(core));
   }
   return queues;
 }
@@ -236,7 +273,8 @@ void Pipeline::load_calibrations(const std::map<std::string, std::vector<EngineC
 
 SparePipeline::SparePipeline(const control::RouterConfig& config)
     : feed_(std::make_unique<control::netlink::NetlinkFeed>(twins(config.ports), config.fpm, nullptr)),
-      pipeline_(config.pipeline, port_infos(config.ports), no_readers_, feed_.get()) {
+      pipeline_(config.pipeline, port_infos(config.ports), no_readers_, feed_.get(),
+                static_cast<std::uint16_t>(config.cores.size())) {
   pipeline_.check_punts(config.punts);
 }
 

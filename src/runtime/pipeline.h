@@ -25,7 +25,9 @@ enum class RuntimeReason : std::uint16_t {
   host_full,
   host_lost,
   host_too_long,
-  port_gone
+  port_gone,
+  emitter_full,
+  too_many_visits
 };
 
 struct PipelineReason {
@@ -33,19 +35,27 @@ struct PipelineReason {
   Reason reason;
 };
 
-/// Holds an instance of a function. `engine`, `shader` and `table` are null for a function without a shader.
+/// Holds a shader of a function, with the engine that runs it.
+struct StageShader {
+  const Shader* shader = nullptr;
+  Table* table = nullptr;
+  Engine* engine = nullptr;
+  std::string engine_name;
+};
+
+/// Holds an instance of a function.
 struct Stage {
   std::string name;  ///< The function's name; a second instance is called "name.2".
   const FunctionInfo* info = nullptr;
   std::unique_ptr<Function> function;
-  std::string engine_name;
-  /// Engine of the configuration. If this machine lacks it, `engine_name` is a CPU engine instead.
+  /// Engine of the configuration. If this machine lacks it, the shaders run on a CPU engine instead.
   std::string configured_engine;
-  Engine* engine = nullptr;
-  const Shader* shader = nullptr;
-  Table* table = nullptr;
+  std::vector<StageShader> shaders;
 
-  /// Returns the stage's engine or its member called `wanted`, or null.
+  /// Return the names of the stage's engines and shaders, each once, with commas in between; "" without a shader.
+  std::string engine_names() const;
+  std::string shader_names() const;
+  /// Returns an engine of the stage or its member called `wanted`, or null.
   const Engine* engine_of(const std::string& wanted) const;
 };
 
@@ -58,9 +68,11 @@ class Pipeline {
  public:
   /// Creates functions and engines. Throws InputError at the entry's place.
   Pipeline(std::span<const control::StageConfig> configs, std::span<const PortInfo> ports, GracePeriods& grace_periods,
-           RouteFeed* feed = nullptr);
+           RouteFeed* feed = nullptr, std::uint16_t workers = 1);
 
   const std::vector<Stage>& stages() const { return stages_; }
+  /// Returns the number of workers.
+  std::uint16_t workers() const { return workers_; }
   /// Returns the functions' warnings and those about stages that run on the CPU because this machine lacks their
   /// engine, each with its place.
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -85,9 +97,10 @@ class Pipeline {
   void rebind(std::span<const PortInfo> ports);
   /// Notifies the functions that a port's link went down.
   void link_down(std::uint16_t port);
-  /// Returns an engine queue for each stage, for one worker on this core; null for a stage without a shader. Throws
-  /// std::runtime_error if an engine has no more queues.
-  std::vector<std::unique_ptr<EngineQueue>> open_queues(unsigned core);
+  using Queues = std::vector<std::vector<std::unique_ptr<EngineQueue>>>;
+  /// Returns the engine queues of one worker on this core, by stage and shader. Throws std::runtime_error if an engine
+  /// has no more queues.
+  Queues open_queues(unsigned core);
   /// Returns the engines' calibrations by engine name, with the calibration keys of load_calibrations(). Any thread may
   /// call it after load_calibrations().
   std::map<std::string, std::vector<EngineCalibration>> calibrations() const;
@@ -99,10 +112,11 @@ class Pipeline {
   void each_engine(Use use) const;
   void exchange(Pipeline& next, std::span<const std::size_t> stages);
   void add_over_limits();
-  void choose_engine(Stage& stage, const control::StageConfig& config, const std::string& shader);
+  void choose_engine(Stage& stage, const control::StageConfig& config, const FunctionShader& shader);
 
   std::vector<PipelineReason> reasons_;
   std::vector<std::uint16_t> over_limit_;
+  const std::uint16_t workers_;
   std::vector<Stage> stages_;
   std::vector<PortInfo> ports_;  ///< the ports to which the functions are bound
   std::vector<std::string> warnings_;

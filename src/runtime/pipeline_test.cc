@@ -38,9 +38,11 @@ TEST(Pipeline, NumbersReasonsWithItsOwnFirst) {
   EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::host_lost)), "router.host_lost");
   EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::host_too_long)), "router.host_too_long");
   EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::port_gone)), "router.port_gone");
-  EXPECT_EQ(pipeline.reason_name(8), "test_judge.dropped");
-  EXPECT_EQ(pipeline.reason_name(12), "test_judge.2.dropped");
-  EXPECT_EQ(pipeline.reasons().size(), 8U + 2 * 4 + 2);
+  EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::emitter_full)), "router.emitter_full");
+  EXPECT_EQ(pipeline.reason_name(static_cast<std::uint16_t>(RuntimeReason::too_many_visits)), "router.too_many_visits");
+  EXPECT_EQ(pipeline.reason_name(10), "test_judge.dropped");
+  EXPECT_EQ(pipeline.reason_name(14), "test_judge.2.dropped");
+  EXPECT_EQ(pipeline.reasons().size(), 10U + 2 * 4 + 2);
 }
 
 TEST(Pipeline, HasADropForWhatIsOverThePuntsLimit) {
@@ -73,18 +75,18 @@ TEST(Pipeline, RefusesLimitsOfWhatIsNotPunted) {
 TEST(Pipeline, SharesOneEngineAmongStages) {
   const Pipeline pipeline = make(test::test_config({"a"}, 1, 2, test::kSync));
   ASSERT_EQ(pipeline.stages().size(), 2U);
-  EXPECT_EQ(pipeline.stages()[0].engine, pipeline.stages()[1].engine);
-  EXPECT_EQ(pipeline.stages()[0].shader->name, "test_shader");
+  EXPECT_EQ(pipeline.stages()[0].shaders[0].engine, pipeline.stages()[1].shaders[0].engine);
+  EXPECT_EQ(pipeline.stages()[0].shader_names(), "test_shader");
 }
 
 TEST(Pipeline, TakesAutoWhereThereIsAChoice) {
   const Pipeline pipeline = make(test::test_config({"a"}, 1, 1, "auto"));
   const Stage& stage = pipeline.stages()[0];
-  EXPECT_EQ(stage.engine_name, "auto");
-  EXPECT_EQ(stage.engine_of("auto"), stage.engine);
+  EXPECT_EQ(stage.engine_names(), "auto");
+  EXPECT_EQ(stage.engine_of("auto"), stage.shaders[0].engine);
   ASSERT_NE(stage.engine_of(test::kAsync), nullptr);
   EXPECT_THAT(stage.engine_of(test::kAsync)->notes(),
-              testing::Contains("expects test_shader on " + stage.table->name()));
+              testing::Contains("expects test_shader on " + stage.shaders[0].table->name()));
   EXPECT_EQ(stage.engine_of("no such engine"), nullptr);
 }
 
@@ -97,7 +99,7 @@ TEST(Pipeline, NamesTheEnginesThatHaveTheShader) {
 TEST(Pipeline, RunsOnTheCpuWhereTheMachineLacksTheEngine) {
   const auto config = test::test_config({"a"}, 1, 1, test::kAbsent);
   const Pipeline pipeline = make(config);
-  EXPECT_EQ(pipeline.stages()[0].engine_name, test::kSync);
+  EXPECT_EQ(pipeline.stages()[0].engine_names(), test::kSync);
   EXPECT_EQ(pipeline.stages()[0].configured_engine, test::kAbsent);
   EXPECT_THAT(pipeline.warnings(),
               testing::ElementsAre(AllOf(HasSubstr("test.yaml:1"),
@@ -163,7 +165,7 @@ TEST(Pipeline, OpensAnEngineQueueAStage) {
   Pipeline pipeline = make(test::test_config({"a"}, 1, 3, test::kAsync));
   const auto queues = pipeline.open_queues(0);
   EXPECT_THAT(queues, testing::SizeIs(3));
-  EXPECT_THAT(queues, testing::Each(testing::NotNull()));
+  EXPECT_THAT(queues, testing::Each(testing::ElementsAre(testing::NotNull())));
 }
 
 TEST(Pipeline, StoresCalibrationsUnderTheirEnginesNamesAndConditions) {
@@ -187,9 +189,9 @@ TEST(Pipeline, TellsAnEngineWhatToExpectBeforeItsQueuesAndWhatWasFoundAfterThem)
   Pipeline pipeline = make(test::test_config({"a"}, 1, 1, test::kAsync));
   const auto queues = pipeline.open_queues(7);
   pipeline.load_calibrations({});
-  const auto notes = pipeline.stages()[0].engine->notes();
+  const auto notes = pipeline.stages()[0].shaders[0].engine->notes();
   ASSERT_THAT(notes, testing::SizeIs(4));
-  const std::string table = pipeline.stages()[0].table->name();
+  const std::string table = pipeline.stages()[0].shaders[0].table->name();
   EXPECT_EQ(notes[0], "uses " + table);
   EXPECT_EQ(notes[1], "expects test_shader on " + table);
   EXPECT_EQ(notes[2], "a queue for core 7");

@@ -15,12 +15,14 @@
 #include "base/log.h"
 #include "control/netlink/feed.h"
 #include "io/eal.h"
+#include "io/packet_pool.h"
 #include "io/port_warnings.h"
 #include "penumbra/engine.h"
 #include "penumbra/errors.h"
 #include "runtime/commands.h"
 #include "runtime/config_check.h"
 #include "runtime/control_server.h"
+#include "runtime/emission.h"
 #include "runtime/explain.h"
 #include "runtime/host_path.h"
 #include "runtime/link_watch.h"
@@ -55,12 +57,14 @@ nlohmann::ordered_json show_engines(const Pipeline& pipeline) {
     for (const auto& stage : pipeline.stages()) {
       const Engine* const engine = stage.engine_of(info.name);
       if (engine == nullptr) {
-        if (stage.engine != nullptr && stage.configured_engine == info.name && !availability.available) {
-          notes.push_back(fmt::format("{} was to run here: it runs on {}", stage.name, stage.engine_name));
+        if (!stage.shaders.empty() && stage.configured_engine == info.name && !availability.available) {
+          notes.push_back(fmt::format("{} was to run here: it runs on {}", stage.name, stage.engine_names()));
         }
         continue;
       }
-      if (engine == stage.engine) users.push_back(stage.name);
+      if (std::ranges::find(stage.shaders, engine, &StageShader::engine) != stage.shaders.end()) {
+        users.push_back(stage.name);
+      }
       for (std::string& note : engine->notes()) {
         if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
       }
@@ -116,6 +120,7 @@ struct Router::Parts {
   Reloader reloader;
   Explainer explainer;
   std::unique_ptr<ControlServer> server;
+  io::PacketPool packet_pool;                    ///< Memory of created packets; null: no function creates any.
   std::vector<std::shared_ptr<void>> memory;     ///< Memory of packets; freed after all ports are closed.
   std::vector<std::unique_ptr<io::Port>> ports;  ///< PortSlots.
   std::unique_ptr<HostPath> host;                ///< Null: no port has a twin.
@@ -141,7 +146,8 @@ Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_
       grace_periods(static_cast<std::uint32_t>(config.cores.size() + 1)),  // The workers and `explain`.
       feed(twins(config.ports), config.fpm, [](const auto& line) { log_info(line); }),
       configured_ports(port_infos(config.ports)),
-      pipeline(config.pipeline, configured_ports, grace_periods, &feed),
+      pipeline(config.pipeline, configured_ports, grace_periods, &feed,
+               static_cast<std::uint16_t>(config.cores.size())),
       tracer(pipeline, names_of(configured_ports)),
       captures(pipeline, names_of(configured_ports), static_cast<std::uint16_t>(cores.size()), grace_periods),
       reloader(config, pipeline, functions_mutex),
@@ -165,6 +171,9 @@ Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_
     ports.push_back(std::make_unique<PortSlot>(config.ports[ports.size()], std::move(port), worker_count));
   }
   pipeline.bind(infos);
+  if (std::ranges::any_of(pipeline.stages(), [](const auto& stage) { return stage.info->creates_packets; })) {
+    packet_pool = io::create_pool(io::created_pool_size(config.ports, worker_count, Emissions::kCapacity));
+  }
   const auto has_twin = [](const auto& port) { return !port.twin.empty(); };
   if (std::ranges::any_of(config.ports, has_twin)) host = std::make_unique<HostPath>(config, ports, pipeline);
   workers = make_workers();
@@ -197,6 +206,8 @@ std::vector<std::unique_ptr<Worker>> Router::Parts::make_workers() {
                       .receive = {},
                       .transmit = {},
                       .host = host.get(),
+                      .workers = workers_wanted,
+                      .pool = packet_pool.get(),
                       .pipeline = pipeline,
                       .grace_periods = grace_periods,
                       .tracer = tracer,
@@ -325,7 +336,7 @@ std::vector<std::string> Router::warnings() const {
 std::vector<std::pair<std::string, std::string>> Router::engines() const {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const auto& stage : parts_->pipeline.stages()) {
-    if (stage.engine != nullptr) pairs.emplace_back(stage.name, stage.engine_name);
+    if (!stage.shaders.empty()) pairs.emplace_back(stage.name, stage.engine_names());
   }
   return pairs;
 }

@@ -50,19 +50,27 @@ struct StepCost {
   std::uint64_t chunks = 0;
 };
 
-/// Sums over all workers at one moment. received + from_host + replicated = sent + dropped + punted + in flight. After
-/// run(), nothing is in flight.
+/// Sums over all workers at one moment: received + from_host + created + replicated = sent + dropped + punted +
+/// absorbed
+/// + held + in flight. After run(), nothing is held or in flight.
 struct Statistics {
   std::chrono::nanoseconds elapsed{0};
   Traffic received, sent;
   Traffic from_host;             ///< Packets that the host sends through the ports' twins.
   std::uint64_t replicated = 0;  ///< Copies of packets that leave by several ports; the original does not count.
+  std::uint64_t created = 0;     ///< Packets that functions made.
+  std::uint64_t absorbed = 0;    ///< Packets that became part of created packets.
+  std::uint64_t held = 0;        ///< Packets that functions keep.
   std::uint64_t dropped = 0;
   std::uint64_t punted = 0;
   std::vector<Traffic> received_by_port, sent_by_port, from_host_by_port;
   std::vector<ReasonCount> reasons;  ///< All reasons, including those at 0.
   std::vector<StepCost> steps;
   double tsc_hz = 0;
+
+  /// Return the two sides of the sum, without packets in flight.
+  std::uint64_t entered() const { return received.packets + from_host.packets + created + replicated; }
+  std::uint64_t accounted_for() const { return sent.packets + dropped + punted + absorbed + held; }
 };
 
 /// Opens the router's ports. Tests pass their own function.

@@ -376,7 +376,7 @@ TEST(Router, ShowsItsParts) {
   EXPECT_THAT(workers[0]["rx_queues"], testing::ElementsAre("wan:0", "lan:0"));
   EXPECT_EQ(router.show("functions", {})[0]["engine"], test::kSync);
   EXPECT_EQ(router.show("drops", {}).size(), 0U);
-  EXPECT_EQ(router.show("drops", std::vector<std::string>{"all"}).size(), 8U + 4U + 1U);
+  EXPECT_EQ(router.show("drops", std::vector<std::string>{"all"}).size(), 10U + 4U + 1U);
   EXPECT_EQ(router.show("judges", {})["stage"], 0);
   bool used = false;
   for (const auto& row : router.show("engines", {})) used = used || row["used_by"] == std::vector{"test_judge"};
@@ -395,9 +395,9 @@ TEST(Router, ShowsColumnsInTheOrderOfThePipelineAndWhatWasLostLast) {
               testing::ElementsAre("name", "driver", "mac", "mtu", "rx_queues", "rx_packets", "rx_bytes", "tx_packets",
                                    "tx_bytes", "missed"));
   const auto worker = bed.router().show("workers", {})[0];
-  EXPECT_THAT(keys_of(worker),
-              testing::ElementsAre("worker", "core", "rx_queues", "packets", "replicated", "burst", "busy", "asleep",
-                                   "sleeps", "cycles_per_packet", "packets_per_chunk", "counters"));
+  EXPECT_THAT(keys_of(worker), testing::ElementsAre("worker", "core", "rx_queues", "packets", "replicated", "burst",
+                                                    "busy", "asleep", "sleeps", "created", "absorbed", "held",
+                                                    "cycles_per_packet", "packets_per_chunk", "counters"));
   EXPECT_THAT(keys_of(worker["cycles_per_packet"]),
               testing::ElementsAre("all", "receive", "test_judge.pre", "test_judge.shade", "test_judge.post", "send"));
   EXPECT_THAT(keys_of(worker["packets_per_chunk"]),

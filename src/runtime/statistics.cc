@@ -23,6 +23,12 @@ void add(Traffic& sum, const QueueCounters& queue) {
   sum.bytes += queue.bytes.get();
 }
 
+/// Returns the number of packets that functions of a worker hold. Reads effects before causes (see Counter).
+std::uint64_t held_by(const WorkerCounters& counters) {
+  const std::uint64_t absorbed = counters.absorbed.get(), released = counters.released.get();
+  return counters.held.get() - released - absorbed;
+}
+
 void add_steps(Statistics& statistics, Workers workers, const Pipeline& pipeline) {
   const auto names = step_names(pipeline);
   for (std::size_t step = 0; step < names.size(); ++step) {
@@ -57,9 +63,8 @@ void take_off(Traffic& sent, const io::Loss& lost) {
   sent.bytes -= std::min(sent.bytes, lost.bytes);
 }
 
-/// Reads effects before causes (see Counter): losses and sent packets first, then received packets.
-std::vector<PortTraffic> traffic_by_port(Workers workers, Ports ports) {
-  std::vector<PortTraffic> traffic(ports.size());
+/// Reads losses and sent packets.
+void add_sent(std::vector<PortTraffic>& traffic, Workers workers, Ports ports) {
   for (std::size_t port = 0; port < ports.size(); ++port) {
     traffic[port].ring_loss = ports[port]->ring_loss();
     const auto worker_count = static_cast<std::uint16_t>(workers.size());
@@ -71,6 +76,10 @@ std::vector<PortTraffic> traffic_by_port(Workers workers, Ports ports) {
     take_off(traffic[port].sent, traffic[port].unsent);
     take_off(traffic[port].sent, traffic[port].unwritten);
   }
+}
+
+/// Reads received packets. Call after add_sent(), because effects are read before causes (see Counter).
+void add_received(std::vector<PortTraffic>& traffic, Workers workers, Ports ports) {
   for (const auto& worker : workers) {
     for (std::size_t i = 0; i < worker->receive_queues().size(); ++i) {
       add(traffic[worker->receive_queues()[i].port].received, worker->counters().received[i]);
@@ -83,7 +92,6 @@ std::vector<PortTraffic> traffic_by_port(Workers workers, Ports ports) {
     port.received.packets += port.ring_loss.packets;
     port.received.bytes += port.ring_loss.bytes;
   }
-  return traffic;
 }
 
 void add(Traffic& sum, const Traffic& more) {
@@ -105,7 +113,7 @@ std::vector<std::string> step_names(const Pipeline& pipeline) {
   std::vector<std::string> names{"receive"};
   for (const auto& stage : pipeline.stages()) {
     names.push_back(stage.name + ".pre");
-    names.push_back(stage.engine == nullptr ? "" : stage.name + ".shade");
+    names.push_back(stage.shaders.empty() ? "" : stage.name + ".shade");
     names.push_back(stage.name + ".post");
   }
   names.emplace_back("send");
@@ -115,7 +123,8 @@ std::vector<std::string> step_names(const Pipeline& pipeline) {
 Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline, const HostPath* host) {
   constexpr auto kHostLost = static_cast<std::size_t>(RuntimeReason::host_lost);
   Statistics statistics;
-  // Reads the losses of the host path's thread, then the reasons, then received packets (see Counter).
+  // Reads the losses of the host path's thread, then the reasons, then kept and received packets (see Counter). A
+  // packet that leaves a function's hands in between is thus counted as in flight.
   std::vector<std::uint64_t> lost(pipeline.reasons().size());
   for (std::size_t i = 0; host != nullptr && i < lost.size(); ++i) lost[i] = host->lost(i);
   std::vector<std::uint64_t> reasons;
@@ -127,7 +136,14 @@ Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline, const Hos
     all_lost += packets - reasons.back();
   }
   reasons[kHostLost] += all_lost;
-  for (const auto& port : traffic_by_port(workers, ports)) {
+  std::vector<PortTraffic> traffic(ports.size());
+  add_sent(traffic, workers, ports);
+  for (const auto& worker : workers) {
+    statistics.absorbed += worker->counters().absorbed.get();
+    statistics.held += held_by(worker->counters());
+  }
+  add_received(traffic, workers, ports);
+  for (const auto& port : traffic) {
     reasons[static_cast<std::size_t>(RuntimeReason::rss_ring_full)] += port.ring_loss.packets;
     reasons[static_cast<std::size_t>(RuntimeReason::tx_full)] += port.unsent.packets;
     reasons[static_cast<std::size_t>(RuntimeReason::sink_failed)] += port.unwritten.packets;
@@ -138,7 +154,10 @@ Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline, const Hos
     statistics.from_host_by_port.push_back(port.from_host);
     add(statistics.from_host, port.from_host);
   }
-  for (const auto& worker : workers) statistics.replicated += worker->counters().replicated.get();
+  for (const auto& worker : workers) {
+    statistics.replicated += worker->counters().replicated.get();
+    statistics.created += worker->counters().created.get();
+  }
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     const auto& [stage, reason] = pipeline.reasons()[i];
     (reason.kind == Verdict::Kind::punt ? statistics.punted : statistics.dropped) += reasons[i];
@@ -149,7 +168,9 @@ Statistics sum(Workers workers, Ports ports, const Pipeline& pipeline, const Hos
 }
 
 nlohmann::ordered_json show_ports(Workers workers, Ports ports, const HostPath* host) {
-  const auto traffic = traffic_by_port(workers, ports);
+  std::vector<PortTraffic> traffic(ports.size());
+  add_sent(traffic, workers, ports);
+  add_received(traffic, workers, ports);
   auto table = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const PortInfo& info = ports[i]->info();
@@ -226,6 +247,9 @@ nlohmann::ordered_json show_workers(Workers workers, Ports ports, const Pipeline
          {"busy", ratio(busy, all)},
          {"asleep", ratio(asleep.cycles.get(), all)},
          {"sleeps", asleep.sleeps.get()},
+         {"created", worker.counters().created.get()},
+         {"absorbed", worker.counters().absorbed.get()},
+         {"held", held_by(worker.counters())},
          {"cycles_per_packet", std::move(cycles)},
          {"packets_per_chunk", std::move(bursts)},
          {"counters",
@@ -257,8 +281,8 @@ nlohmann::ordered_json show_functions(Workers workers, const Pipeline& pipeline)
     for (const auto& topic : stage.info->topics) topics.push_back(topic.name);
     table.push_back({{"stage", stage.name},
                      {"function", stage.info->name},
-                     {"engine", stage.engine_name},
-                     {"shader", stage.shader == nullptr ? "" : stage.shader->name},
+                     {"engine", stage.engine_names()},
+                     {"shader", stage.shader_names()},
                      {"packets", packets},
                      {"burst", ratio(packets, chunks)},
                      {"cycles_per_packet", std::move(cycles)},

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "penumbra/function.h"
+#include "penumbra/lookup_function.h"
 #include "runtime/test_support.h"
 
 namespace penumbra::runtime::test {
@@ -21,7 +21,7 @@ std::mutex lost_links_mutex;
 std::vector<std::uint16_t> lost_links;
 
 /// Treats each packet as the order in its frame for this stage requires.
-class Judge final : public Function {
+class Judge final : public LookupFunction {
  public:
   Judge(std::size_t stage, std::uint64_t revision, std::size_t ports)
       : stage_(stage), revision_(revision), table_("test_table") {

@@ -106,13 +106,13 @@ std::vector<PacketTrace> Tracer::select(const Chunk& chunk) {
   return traces;
 }
 
-void Tracer::note_stage(const Chunk& chunk, std::vector<PacketTrace>& traces) const {
+void Tracer::note_stage(const Chunk& chunk, const FunctionWorker& function, std::vector<PacketTrace>& traces) const {
   const Stage& stage = pipeline_.stages()[chunk.stage];
   for (auto& trace : traces) {
     if (!trace.undecided) continue;
     const Verdict verdict = chunk.verdicts[trace.packet];
     trace.lines.push_back(
-        fmt::format("{}: {} -> {}", stage.name, stage.function->trace(chunk, trace.packet), in_words(verdict)));
+        fmt::format("{}: {} -> {}", stage.name, function.trace(chunk, trace.packet), in_words(verdict)));
     trace.undecided = verdict.kind == Verdict::Kind::pass;
   }
 }
@@ -140,6 +140,11 @@ std::string Tracer::in_words(Verdict verdict) const {
                             : std::to_string(verdict.value));
     case Verdict::Kind::replicate:
       return "replicate";
+    case Verdict::Kind::hold:
+      return "hold";
+    case Verdict::Kind::go_to:
+      return "go to " + (verdict.value < pipeline_.stages().size() ? pipeline_.stages()[verdict.value].name
+                                                                   : std::to_string(verdict.value));
     case Verdict::Kind::drop:
       return "drop " + pipeline_.reason_name(verdict.value);
     case Verdict::Kind::punt:

@@ -57,8 +57,8 @@ class Tracer {
   // The following functions are for workers, with their own chunks, while armed() or while they have traces.
   /// Returns traces for the selected packets of a chunk that was just received.
   std::vector<PacketTrace> select(const Chunk& chunk);
-  /// Records the actions of the chunk's stage. Call after its post-shade.
-  void note_stage(const Chunk& chunk, std::vector<PacketTrace>& traces) const;
+  /// Records the actions of the chunk's stage, whose data half is `function`. Call after its last resume().
+  void note_stage(const Chunk& chunk, const FunctionWorker& function, std::vector<PacketTrace>& traces) const;
   /// Records the final result of a packet.
   void note_verdict(PacketTrace& trace, Verdict verdict) const;
   /// Stores completed traces.

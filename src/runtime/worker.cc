@@ -27,6 +27,9 @@ namespace {
 /// tables wait for that.
 constexpr unsigned kRoundsWithoutQuiescence = 1000;
 
+/// After this time with packets the functions get a tick, nanoseconds.
+constexpr std::uint64_t kTickInterval = 1'000'000;
+
 /// A full chunk with lookups and sending costs about 4 us.
 constexpr std::uint64_t kSharesPerSecond = 250'000;
 
@@ -41,6 +44,7 @@ std::vector<io::RxQueue*> queues_of(const std::vector<ReceiveQueue>& receive) {
 
 Worker::Worker(WorkerSetup setup)
     : index_(setup.index),
+      workers_(setup.workers),
       core_(setup.core),
       receive_(std::move(setup.receive)),
       pipeline_(setup.pipeline),
@@ -52,11 +56,13 @@ Worker::Worker(WorkerSetup setup)
                 setup.pipeline.reasons().size()),
       egress_(setup.index, setup.pipeline.reasons().size(), std::move(setup.transmit), setup.host, counters_,
               setup.tracer, setup.captures),
-      scheduler_(setup.pipeline, setup.pipeline.open_queues(core_), counters_, setup.tracer, setup.captures, egress_),
+      scheduler_(setup.index, setup.pipeline, setup.pipeline.open_queues(core_), counters_, setup.tracer,
+                 setup.captures, egress_, setup.pool),
       idle_(setup.longest_sleep, queues_of(receive_), counters_.asleep),
       rx_schedule_(receive_.size(), static_cast<std::int64_t>(rte_get_tsc_hz() / kSharesPerSecond)),
       refused_(receive_.size()),
-      open_(receive_.size()) {
+      open_(receive_.size()),
+      nanoseconds_per_tick_(1e9 / static_cast<double>(rte_get_tsc_hz())) {
   std::iota(open_.begin(), open_.end(), std::size_t{0});
 }
 
@@ -97,7 +103,7 @@ void Worker::set_up_thread() {
   }
   pthread_setname_np(pthread_self(), fmt::format("worker-{}", index_).c_str());
   io::register_thread();
-  for (const Stage& stage : pipeline_.stages()) stage.function->prepare(index_);
+  scheduler_.open_functions(index_, workers_, core_);
 }
 
 void Worker::work(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& stop,
@@ -106,7 +112,12 @@ void Worker::work(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& s
   bool is_done = false;
   unsigned rounds = 0;
   for (;;) {
-    bool idle = scheduler_.in_flight() == 0 || !scheduler_.poll();
+    bool idle = true;
+    if (scheduler_.in_flight() > 0 && scheduler_.poll(now())) {
+      idle = false;
+      processed_ = true;
+    }
+    if (scheduler_.has_ticks()) tick();
     if (!draining_ && stop.load(std::memory_order_relaxed)) drain();
     const bool enough = quota.used_up();
     const bool may_receive = rounds < kRoundsWithoutQuiescence && !quiesce_.is_requested();
@@ -128,10 +139,11 @@ void Worker::work(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& s
       idle_.worked();
     } else if (scheduler_.in_flight() > 0) {
       rte_pause();
-    } else if (idle_.rest(reader)) {
+    } else if (idle_.rest(reader, until_tick())) {
       egress_.write_out();
     }
   }
+  while (!scheduler_.finish() || scheduler_.in_flight() > 0) scheduler_.poll(now());
   ended_.set(rte_rdtsc());
 }
 
@@ -174,12 +186,49 @@ bool Worker::receive_from(std::size_t queue, PacketQuota& quota) noexcept {
   chunk.rx_port = receive_[queue].port;
   chunk.rx_queue = static_cast<std::uint16_t>(queue);
   chunk.worker = index_;
+  processed_ = true;
   counters_.received[queue].add(chunk.size, bytes);
   const std::uint64_t now = rte_rdtsc();
+  chunk.now = nanoseconds(now);
+  if (scheduler_.has_ticks()) use_capture_time(chunk);
   counters_.steps[kReceiveStep].add(now - begin, chunk.size);
   const std::uint16_t size = chunk.size;
   charge(queue, scheduler_.enter(now) - begin, size);
   return true;
+}
+
+/// Sets the clock to the capture time of the chunk's last packet, if it has one.
+void Worker::use_capture_time(Chunk& chunk) noexcept {
+  const rte_mbuf& last = *chunk.packets[chunk.size - 1U];
+  if (!packet_time_.has(last)) return;
+  capture_time_ = std::max(capture_time_, packet_time_.get(last));
+  chunk.now = capture_time_;
+}
+
+std::uint64_t Worker::nanoseconds(std::uint64_t ticks) const noexcept {
+  return static_cast<std::uint64_t>(static_cast<double>(ticks) * nanoseconds_per_tick_);
+}
+
+std::uint64_t Worker::now() const noexcept {
+  return capture_time_ != 0 ? capture_time_ : nanoseconds(rte_rdtsc());
+}
+
+void Worker::tick() noexcept {
+  const std::uint64_t steady = nanoseconds(rte_rdtsc());
+  const std::uint64_t clock = capture_time_ != 0 ? capture_time_ : steady;
+  if (clock < next_tick_ && !(processed_ && steady - last_tick_ >= kTickInterval)) return;
+  processed_ = false;
+  last_tick_ = steady;
+  next_tick_ = scheduler_.tick(clock);
+}
+
+/// Returns the time until the functions need a tick.
+std::chrono::nanoseconds Worker::until_tick() const noexcept {
+  std::uint64_t at = processed_ && scheduler_.has_ticks() ? last_tick_ + kTickInterval : FunctionWorker::kNever;
+  if (capture_time_ == 0 && scheduler_.has_ticks()) at = std::min(at, next_tick_);
+  if (at == FunctionWorker::kNever) return std::chrono::nanoseconds::max();
+  const std::uint64_t steady = nanoseconds(rte_rdtsc());
+  return std::chrono::nanoseconds(at > steady ? static_cast<std::int64_t>(at - steady) : 0);
 }
 
 /// Charges punts over the limit 20 times, so that a flooded queue uses up its share and the NIC drops the rest.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "io/mbuf_time.h"
 #include "io/port.h"
 #include "runtime/chunk_scheduler.h"
 #include "runtime/counters.h"
@@ -36,6 +37,8 @@ struct WorkerSetup {
   std::vector<ReceiveQueue> receive;
   std::vector<io::TxQueue*> transmit;  ///< By port.
   HostPath* host = nullptr;            ///< Null: no port has a twin.
+  std::uint16_t workers = 1;           ///< Number of workers.
+  rte_mempool* pool = nullptr;         ///< Memory of packets that functions create; null: they get none.
   Pipeline& pipeline;
   QsbrGracePeriods& grace_periods;
   Tracer& tracer;
@@ -83,9 +86,15 @@ class Worker {
   void charge(std::size_t queue, std::uint64_t ticks, std::uint16_t packets) noexcept;
   bool send_from_host() noexcept;
   void drain() noexcept;
+  void use_capture_time(Chunk& chunk) noexcept;
+  std::uint64_t nanoseconds(std::uint64_t ticks) const noexcept;
+  std::uint64_t now() const noexcept;
+  void tick() noexcept;
+  std::chrono::nanoseconds until_tick() const noexcept;
   void stand_still(QsbrGracePeriods::Reader& reader) noexcept;
 
   const std::uint16_t index_;
+  const std::uint16_t workers_;
   const unsigned core_;
   std::vector<ReceiveQueue> receive_;
   const Pipeline& pipeline_;
@@ -102,7 +111,13 @@ class Worker {
   std::vector<std::size_t> open_;       ///< receive queues that are not exhausted
   std::size_t turn_ = 0;                ///< index into open_ of the next queue
   bool draining_ = false;               ///< true: the worker only receives packets that its queues still hold
-  Counter began_, ended_;               ///< time stamp counter; 0: not reached
+  const double nanoseconds_per_tick_;
+  const io::MbufTime packet_time_;
+  std::uint64_t capture_time_ = 0;  ///< latest capture time of a packet, nanoseconds; 0: no packet had one
+  std::uint64_t last_tick_ = 0;     ///< time of the functions' last tick, nanoseconds of the steady clock
+  std::uint64_t next_tick_ = 0;     ///< time of the next tick that the functions wanted, by the functions' clock
+  bool processed_ = false;          ///< true: chunks were processed since the last tick
+  Counter began_, ended_;           ///< time stamp counter; 0: not reached
 };
 
 }  // namespace penumbra::runtime

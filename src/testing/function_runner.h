@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/null_emitter.h"
 #include "penumbra/engine.h"
 #include "penumbra/function.h"
 #include "testing/packet.h"
@@ -21,10 +22,13 @@ namespace penumbra::function_testing {
 class Runner {
  public:
   explicit Runner(Function& function, const std::string& engine = "scalar")
-      : function_(function), engine_(create_engine(engine)), shader_(engine_->find_shader(function.shader())) {
-    if (shader_ == nullptr && !function.shader().empty()) throw std::invalid_argument(engine + " lacks the shader");
-    if (shader_ != nullptr) engine_->use_table(*function.table());
-    queue_ = engine_->open_queue();
+      : worker_(function.open_worker({.emitter = emitter_})), engine_(create_engine(engine)) {
+    for (const FunctionShader& each : function.shaders()) {
+      const Shader* const shader = engine_->find_shader(each.name);
+      if (shader == nullptr) throw std::invalid_argument(engine + " lacks the shader " + each.name);
+      engine_->use_table(*each.table);
+      shaders_.push_back({shader, each.table, engine_->open_queue()});
+    }
   }
 
   /// Processes the packets of the chunk, of which there are `chunk.size`. Every second chunk is fetched ahead, because
@@ -35,15 +39,13 @@ class Runner {
     chunk.columns.clear();
     chunk.batch.items = 0;
     chunk.fetch_ahead = !chunk.fetch_ahead;
-    function_.pre_shade(chunk);
-    if (chunk.batch.items > 0) {
-      chunk.batch.shader = shader_;
-      chunk.batch.table = function_.table();
-      if (queue_->submit(chunk.batch) == EngineQueue::Submitted::queued) {
-        while (queue_->poll() == nullptr) std::this_thread::yield();
-      }
-    }
-    function_.post_shade(chunk);
+    chunk.shader = 0;
+    worker_->process(chunk);
+    bool has_job = chunk.batch.items > 0;
+    do {
+      if (has_job && !shaders_.empty()) run_job(chunk);
+      has_job = worker_->resume(chunk);
+    } while (has_job);
   }
   /// Fills the chunk with the packets and processes it.
   void process(Chunk& chunk, std::vector<Packet>& packets, std::uint16_t rx_port = 0) {
@@ -52,14 +54,28 @@ class Runner {
     process(chunk, rx_port);
   }
   /// Returns the function's line about a packet of the processed chunk.
-  std::string trace(const Chunk& chunk, std::uint16_t packet) const { return function_.trace(chunk, packet); }
+  std::string trace(const Chunk& chunk, std::uint16_t packet) const { return worker_->trace(chunk, packet); }
   const Engine& engine() const { return *engine_; }
 
  private:
-  Function& function_;
+  struct JobQueue {
+    const Shader* shader;
+    const Table* table;
+    std::unique_ptr<EngineQueue> queue;
+  };
+
+  void run_job(Chunk& chunk) {
+    const JobQueue& job = shaders_[chunk.shader];
+    chunk.batch.shader = job.shader;
+    chunk.batch.table = job.table;
+    if (job.queue->submit(chunk.batch) != EngineQueue::Submitted::queued) return;
+    while (job.queue->poll() == nullptr) std::this_thread::yield();
+  }
+
+  NullEmitter emitter_;
+  std::unique_ptr<FunctionWorker> worker_;
   std::unique_ptr<Engine> engine_;
-  const Shader* shader_;
-  std::unique_ptr<EngineQueue> queue_;
+  std::vector<JobQueue> shaders_;
 };
 
 /// Returns the name of the reason, "" for a packet that is sent, or "pass".

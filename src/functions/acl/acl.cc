@@ -20,7 +20,7 @@
 #include "functions/rule_list/list.h"
 #include "functions/rule_list/show.h"
 #include "penumbra/errors.h"
-#include "penumbra/function.h"
+#include "penumbra/lookup_function.h"
 #include "tables/flows/flow_packet.h"
 
 namespace penumbra::acl {
@@ -36,14 +36,14 @@ struct Columns {
   std::array<std::uint32_t, Chunk::kCapacity> bytes;
 };
 
-class Acl final : public Function {
+class Acl final : public LookupFunction {
  public:
-  Acl(Settings settings, GracePeriods& grace_periods)
+  Acl(Settings settings, const FunctionContext& context)
       : family_(settings.family),
         parsing_(settings.parsing),
         structure_(std::move(settings.structure)),
         warnings_(std::move(settings.warnings)),
-        list_(fields_of(family_), structure_.name(), std::random_device{}(), grace_periods) {
+        list_(fields_of(family_), structure_.name(), std::random_device{}(), context.grace_periods, context.workers) {
     put_in_force(std::move(settings.entries));
     saved_ = own_entries();
   }
@@ -230,7 +230,7 @@ std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext
   Settings settings = read_settings(config);
   try {
     settings.structure.choose<Entry>(fields_of(settings.family), settings.entries, std::random_device{}());
-    return std::make_unique<Acl>(std::move(settings), context.grace_periods);
+    return std::make_unique<Acl>(std::move(settings), context);
   } catch (const std::length_error& error) {
     throw config.at("rules").error(error.what());
   } catch (const std::system_error& error) {

@@ -22,7 +22,7 @@ long faults_while_counting(HitCounters& hits, std::size_t worker, std::uint32_t 
 }
 
 TEST(HitCounters, OfAPreparedWorkerWaitForNoPage) {
-  HitCounters hits;
+  HitCounters hits(2);
   EXPECT_GT(faults_while_counting(hits, 0, kMost), 0) << "the test sees what it is for";
   hits.prepare(1, kMost);
   EXPECT_EQ(faults_while_counting(hits, 1, kMost), 0);
@@ -31,7 +31,7 @@ TEST(HitCounters, OfAPreparedWorkerWaitForNoPage) {
 }
 
 TEST(HitCounters, AreThereForEntriesThatComeLater) {
-  HitCounters hits;
+  HitCounters hits(18);
   hits.prepare(17, 1);
   for (std::uint32_t number = 2; number <= kMost; ++number) hits.clear(number);
   EXPECT_EQ(faults_while_counting(hits, 17, kMost), 0);

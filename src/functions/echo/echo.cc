@@ -11,7 +11,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "penumbra/function.h"
+#include "penumbra/lookup_function.h"
 #include "tables/echo/echo.shader.h"
 
 namespace penumbra::echo {
@@ -29,7 +29,7 @@ std::uint64_t read_offset(const ConfigNode& config) {
   return node.present() ? node.integer(0, kMostOffset) : kDefaultOffset;
 }
 
-class Echo final : public Function {
+class Echo final : public LookupFunction {
  public:
   Echo(std::uint32_t offset, std::uint32_t ports)
       : offset_(offset),

@@ -34,10 +34,12 @@ milliseconds between(std::uint32_t earlier, std::uint32_t later) {
 
 }  // namespace
 
-Accounts::Accounts(const Settings& settings, GracePeriods& grace_periods, Clock clock)
+Accounts::Accounts(const Settings& settings, GracePeriods& grace_periods, Clock clock, std::size_t workers)
     : clock_(std::move(clock)),
       settings_(settings),
       table_(settings.max_flows, secret_seed(), grace_periods),
+      workers_(workers),
+      by_workers_(workers),
       deadlines_(settings.max_flows, clock_()) {}
 
 Accounts::~Accounts() {
@@ -52,26 +54,23 @@ Accounts::~Accounts() {
 void Accounts::start() {
   if (settings_.exported) exporter_ = std::make_unique<Exporter>(*settings_.exported, exported_);
   learner_ = std::make_unique<Learner<UnknownPacket>>(
-      "flows", kWaitingPackets, kTurn, [this](std::span<const UnknownPacket> packets) { take(packets); });
+      "flows", workers_, kWaitingPackets, kTurn, [this](std::span<const UnknownPacket> packets) { take(packets); });
   learner_->start();
 }
 
 void Accounts::tell(const UnknownPacket& packet, std::size_t worker) noexcept {
-  if (!learner_->tell(packet)) {
-    by_workers_[worker % kWorkerCounters].ring_full.fetch_add(1, std::memory_order_relaxed);
-  }
+  if (!learner_->tell(worker, packet)) by_workers_.add(worker, kRingFull);
 }
 
 /// If the ring is full, the account is closed by its other timeouts.
-void Accounts::tell_end(std::uint32_t record) noexcept {
+void Accounts::tell_end(std::uint32_t record, std::size_t worker) noexcept {
   UnknownPacket ended;
   ended.ended = record;
-  learner_->tell(ended);
+  learner_->tell(worker, ended);
 }
 
 void Accounts::leave_out(FlowFrame why, std::size_t worker) noexcept {
-  WorkerCounters& counters = by_workers_[worker % kWorkerCounters];
-  (why == FlowFrame::not_ip ? counters.not_ip : counters.malformed).fetch_add(1, std::memory_order_relaxed);
+  by_workers_.add(worker, why == FlowFrame::not_ip ? kNotIp : kMalformed);
 }
 
 void Accounts::take(std::span<const UnknownPacket> packets) {
@@ -206,11 +205,9 @@ AccountsState Accounts::state() const {
                       .closed = closed_,
                       .exported = exported_,
                       .unaccounted = unaccounted_};
-  for (const WorkerCounters& each : by_workers_) {
-    state.unaccounted.not_ip += each.not_ip.load(std::memory_order_relaxed);
-    state.unaccounted.malformed += each.malformed.load(std::memory_order_relaxed);
-    state.unaccounted.ring_full += each.ring_full.load(std::memory_order_relaxed);
-  }
+  state.unaccounted.not_ip += by_workers_.sum(kNotIp);
+  state.unaccounted.malformed += by_workers_.sum(kMalformed);
+  state.unaccounted.ring_full += by_workers_.sum(kRingFull);
   return state;
 }
 

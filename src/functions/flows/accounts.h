@@ -24,6 +24,7 @@
 #include "functions/flows/exporter.h"
 #include "functions/flows/settings.h"
 #include "functions/learning/learner.h"
+#include "penumbra/per_worker.h"
 #include "tables/flows/flow_packet.h"
 #include "tables/flows/flow_table.h"
 
@@ -69,7 +70,7 @@ class Accounts {
 
   /// Starts no thread. `grace_periods` must outlive this object. Throws std::system_error if there is no memory for
   /// max_flows flows.
-  Accounts(const Settings& settings, GracePeriods& grace_periods, Clock clock);
+  Accounts(const Settings& settings, GracePeriods& grace_periods, Clock clock, std::size_t workers = 1);
   /// Closes and exports all accounts. No worker may be running.
   ~Accounts();
   Accounts(const Accounts&) = delete;
@@ -78,13 +79,13 @@ class Accounts {
   /// Starts to open and close accounts. Throws std::system_error.
   void start();
 
-  // Any worker may call the following functions.
+  // Any worker may call the following functions, with its own index.
   std::uint32_t now() const { return static_cast<std::uint32_t>(clock_().count()); }
   /// Counts a packet. Returns true if the worker must call tell_end().
   [[nodiscard]] bool count_found(std::uint32_t record, const FlowPacket& packet) noexcept {
     return count(table_.record(record), packet);
   }
-  void tell_end(std::uint32_t record) noexcept;
+  void tell_end(std::uint32_t record, std::size_t worker) noexcept;
   void tell(const UnknownPacket& packet, std::size_t worker) noexcept;
   void leave_out(FlowFrame why, std::size_t worker) noexcept;
 
@@ -104,11 +105,7 @@ class Accounts {
   void take(std::span<const UnknownPacket> packets);
 
  private:
-  /// Holds the counters of one worker, or of a few workers.
-  struct alignas(64) WorkerCounters {
-    std::atomic<std::uint64_t> not_ip{0}, malformed{0}, ring_full{0};
-  };
-  static constexpr std::size_t kWorkerCounters = 32;
+  enum WorkerCounter : std::size_t { kNotIp, kMalformed, kRingFull, kWorkerCounters };
 
   void open_or_count(const UnknownPacket& unknown, milliseconds now);
   void set_deadline(std::uint32_t record, milliseconds now);
@@ -126,7 +123,8 @@ class Accounts {
   EndedFlows closed_;
   ExportCounters exported_;
   Unaccounted unaccounted_;  ///< counted by the thread
-  std::array<WorkerCounters, kWorkerCounters> by_workers_;
+  const std::size_t workers_;
+  Counters<kWorkerCounters> by_workers_;
   std::unique_ptr<Exporter> exporter_;
   Deadlines deadlines_;                              ///< of open accounts, by record number
   std::unique_ptr<Learner<UnknownPacket>> learner_;  ///< null before start()

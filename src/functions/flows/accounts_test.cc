@@ -246,7 +246,8 @@ TEST(AccountsOfThreads, LoseNoPacket) {
   // The table never gets full, so that the workers know all unaccounted packets.
   const std::string config = "{max_flows: 100000, idle_timeout: 100ms, active_timeout: 300ms, export: {collector: '" +
                              collector.address() + "'}}";
-  auto accounts = std::make_unique<Accounts>(settings_of(config), states, [&now] { return milliseconds(now.load()); });
+  auto accounts =
+      std::make_unique<Accounts>(settings_of(config), states, [&now] { return milliseconds(now.load()); }, kWorkers);
   accounts->start();
   std::atomic<std::size_t> left = 0, turns = 0;
   std::vector<std::jthread> workers;

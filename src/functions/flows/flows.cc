@@ -17,7 +17,7 @@
 #include "functions/flows/accounts.h"
 #include "functions/flows/show.h"
 #include "penumbra/errors.h"
-#include "penumbra/function.h"
+#include "penumbra/lookup_function.h"
 #include "tables/flows/flow_packet.h"
 
 namespace penumbra::flows {
@@ -38,10 +38,10 @@ milliseconds time_now() {
   return milliseconds(steady_ms());
 }
 
-class Flows final : public Function {
+class Flows final : public LookupFunction {
  public:
-  Flows(const Settings& settings, GracePeriods& grace_periods)
-      : settings_(settings), accounts_(settings, grace_periods, &time_now) {}
+  Flows(const Settings& settings, const FunctionContext& context)
+      : settings_(settings), accounts_(settings, context.grace_periods, &time_now, context.workers) {}
 
   /// Returns no reasons, because the function decides nothing.
   const std::vector<Reason>& reasons() const override {
@@ -81,7 +81,7 @@ class Flows final : public Function {
     for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
       if (columns.records[item] != FLOWS_NO_RECORD) {
         if (accounts_.count_found(columns.records[item], columns.packets[item])) {
-          accounts_.tell_end(columns.records[item]);
+          accounts_.tell_end(columns.records[item], chunk.worker);
         }
       } else {
         accounts_.tell({.key = columns.keys[item], .packet = columns.packets[item]}, chunk.worker);
@@ -138,7 +138,7 @@ class Flows final : public Function {
 std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
   const Settings settings = read_settings(config);
   try {
-    return std::make_unique<Flows>(settings, context.grace_periods);
+    return std::make_unique<Flows>(settings, context);
   } catch (const std::system_error& error) {
     throw config.error(error.what());
   }

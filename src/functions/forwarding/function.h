@@ -16,12 +16,12 @@
 #include "functions/forwarding/family.h"
 #include "functions/forwarding/fib.h"
 #include "functions/forwarding/tables.h"
-#include "penumbra/function.h"
+#include "penumbra/lookup_function.h"
 
 namespace penumbra::forwarding {
 
 template <ForwardingFamily Family>
-class ForwardingFunction final : public Function {
+class ForwardingFunction final : public LookupFunction {
  public:
   /// Forwards between the ports of the context. `lookup` is an index of Family::kLookups. Throws std::invalid_argument
   /// if addresses of the ports conflict.

@@ -55,7 +55,7 @@ GSwitch::GSwitch(Settings settings, const FunctionContext& context)
     : structure_(std::move(settings.structure)),
       grace_periods_(context.grace_periods),
       ports_(context.ports.begin(), context.ports.end()),
-      list_(RuleFields::openflow, structure_.name(), std::random_device{}(), context.grace_periods),
+      list_(RuleFields::openflow, structure_.name(), std::random_device{}(), context.grace_periods, context.workers),
       warnings_(std::move(settings.warnings)) {
   put_in_force(std::move(settings.entries));
   saved_ = own_flows();

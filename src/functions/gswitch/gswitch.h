@@ -15,12 +15,12 @@
 #include "functions/gswitch/packet_key.h"
 #include "functions/gswitch/settings.h"
 #include "functions/rule_list/list.h"
-#include "penumbra/function.h"
+#include "penumbra/lookup_function.h"
 
 namespace penumbra::gswitch {
 
 /// Implements an OpenFlow switch: a table of flows with their actions.
-class GSwitch final : public Function {
+class GSwitch final : public LookupFunction {
  public:
   /// The structure of `settings` must already be chosen.
   GSwitch(Settings settings, const FunctionContext& context);

@@ -370,8 +370,8 @@ TEST_F(Ipv4ConfigTest, ReadsItsFiles) {
   runner.process(chunk, packets);
   EXPECT_EQ(chunk.verdicts[0], Verdict::send(0));
   EXPECT_NO_THROW(create("{}"));
-  EXPECT_EQ(create("{}")->shader(), "ipv4_dir24_8");
-  EXPECT_EQ(create("{lookup: runs}")->shader(), "ipv4_runs");
+  EXPECT_EQ(create("{}")->shaders().front().name, "ipv4_dir24_8");
+  EXPECT_EQ(create("{lookup: runs}")->shaders().front().name, "ipv4_runs");
 }
 
 TEST_F(Ipv4ConfigTest, ForwardsLinkLocalAddressesOnlyIfItIsTold) {

@@ -57,7 +57,7 @@ Switch::Switch(Configuration configuration, const FunctionContext& context, std:
       grace_periods_(context.grace_periods),
       ports_(context.ports.begin(), context.ports.end()),
       configuration_(std::move(configuration)),
-      stations_manager_(context.grace_periods),
+      stations_manager_(context.grace_periods, context.workers),
       owned_vlans_(std::make_unique<const VlanTable>(configuration_, ports_)),
       vlans_(owned_vlans_.get()) {
   leave_to_others(context.later_ethertypes);
@@ -155,7 +155,8 @@ void Switch::post_shade(Chunk& chunk) noexcept {
         continue;
       }
       // Reports a new station only once for consecutive packets, because a chunk often has many packets of one station.
-      if (source != last_told && !chunk.is_dry_run) stations_manager_.tell(source, chunk.rx_port, !from.is_known());
+      if (source != last_told && !chunk.is_dry_run)
+        stations_manager_.tell(chunk.worker, source, chunk.rx_port, !from.is_known());
       last_told = source;
     }
     rte_mbuf* const packet = chunk.packets[i];

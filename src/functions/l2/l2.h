@@ -19,7 +19,7 @@
 #include "functions/l2/frame.h"
 #include "functions/l2/station_manager.h"
 #include "functions/l2/vlan_table.h"
-#include "penumbra/function.h"
+#include "penumbra/lookup_function.h"
 
 namespace penumbra::l2 {
 
@@ -42,7 +42,7 @@ enum class Outcome : std::uint16_t {
   forward  ///< no reason applies
 };
 
-class Switch final : public Function {
+class Switch final : public LookupFunction {
  public:
   Switch(Configuration configuration, const FunctionContext& context, std::vector<std::string> warnings = {});
   ~Switch() override;

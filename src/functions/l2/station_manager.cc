@@ -30,9 +30,9 @@ Station station_of(std::uint64_t key) {
 
 }  // namespace
 
-StationManager::StationManager(GracePeriods& grace_periods)
+StationManager::StationManager(GracePeriods& grace_periods, std::size_t workers)
     : stations_(secret(), grace_periods),
-      learner_("l2-learner", kMostWaiting, kTurn, [this](auto sightings) { take(sightings); }) {}
+      learner_("l2-learner", workers, kMostWaiting, kTurn, [this](auto sightings) { take(sightings); }) {}
 
 void StationManager::configure(const Configuration& configuration) {
   const std::lock_guard lock(mutex_);
@@ -82,12 +82,12 @@ void StationManager::reconfigure(const Configuration& before, const Configuratio
   apply(after);
 }
 
-bool StationManager::tell(std::uint64_t key, std::uint16_t port, bool is_new) noexcept {
+bool StationManager::tell(std::size_t worker, std::uint64_t key, std::uint16_t port, bool is_new) noexcept {
   if (is_new && full_.load(std::memory_order_relaxed)) [[unlikely]] {
     count(not_learned_);
     return false;
   }
-  const bool told = learner_.tell({.key = key, .port = port});
+  const bool told = learner_.tell(worker, {.key = key, .port = port});
   if (!told) count(untold_);
   return told;
 }

@@ -64,7 +64,7 @@ class StationManager {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit StationManager(GracePeriods& grace_periods);
+  StationManager(GracePeriods& grace_periods, std::size_t workers);
 
   /// Sets ageing, limits and the static stations. Must be called before start().
   void configure(const Configuration& configuration);
@@ -81,7 +81,7 @@ class StationManager {
   unsigned stamp() const noexcept { return stamp_.load(std::memory_order_relaxed); }
   /// Reports a frame of a station that is new, has moved, or has an old stamp. Returns false and counts the frame if
   /// the station cannot be learned from it. The table is full, or too many reports are waiting.
-  bool tell(std::uint64_t key, std::uint16_t port, bool is_new) noexcept;
+  bool tell(std::size_t worker, std::uint64_t key, std::uint16_t port, bool is_new) noexcept;
   Table& table() { return stations_.table(); }
 
   // Any thread may call the following functions.

@@ -29,14 +29,14 @@ class LearnerOfBytes {
   static constexpr std::size_t kMost = 256;  ///< most events in one call of take()
   using Take = std::function<void(const void* events, std::size_t count)>;
 
-  LearnerOfBytes(std::string name, std::size_t capacity, std::size_t event_bytes, std::chrono::milliseconds turn,
-                 Take take);
+  LearnerOfBytes(std::string name, std::size_t workers, std::size_t capacity, std::size_t event_bytes,
+                 std::chrono::milliseconds turn, Take take);
   ~LearnerOfBytes();
   LearnerOfBytes(const LearnerOfBytes&) = delete;
   LearnerOfBytes& operator=(const LearnerOfBytes&) = delete;
 
   void start();
-  bool tell(const void* event) noexcept;
+  bool tell(std::size_t worker, const void* event) noexcept;
 
  private:
   struct Free {
@@ -45,13 +45,14 @@ class LearnerOfBytes {
 
   void run(const std::stop_token& stop);
   bool take();
+  bool is_empty() const;
   void sleep();
 
   const std::string name_;
   const std::uint32_t event_bytes_;
   const std::chrono::milliseconds turn_;
   const Take take_;
-  std::unique_ptr<rte_ring, Free> ring_;
+  std::vector<std::unique_ptr<rte_ring, Free>> rings_;  ///< by worker
   std::vector<std::uint32_t> events_;
   Doorbell bell_;
   FileDescriptor epoll_;
@@ -70,10 +71,10 @@ class Learner {
   /// on the clock.
   using Take = std::function<void(std::span<const Event> events)>;
 
-  /// `name` is the name of the thread, at most 15 letters. `capacity`, at most 2^30, is the number of events that may
-  /// wait. `take` is called on the thread. Throws std::bad_alloc and std::system_error.
-  Learner(std::string name, std::size_t capacity, std::chrono::milliseconds turn, Take take)
-      : bytes_(std::move(name), capacity, sizeof(Event), turn,
+  /// `name` is the name of the thread, at most 15 letters. `capacity`, at most 2^30, is the number of events of each
+  /// worker that may wait. `take` is called on the thread. Throws std::bad_alloc and std::system_error.
+  Learner(std::string name, std::size_t workers, std::size_t capacity, std::chrono::milliseconds turn, Take take)
+      : bytes_(std::move(name), workers, capacity, sizeof(Event), turn,
                [take = std::move(take)](const void* events, auto count) {
                  take({static_cast<const Event*>(events), count});
                }) {}
@@ -81,9 +82,9 @@ class Learner {
   /// Starts the thread if it is not running. Throws std::system_error. The destructor takes all reported events; no
   /// worker may call tell() during or after destruction.
   void start() { bytes_.start(); }
-  /// Reports an event. Any worker may call this function. Returns false if too many events are waiting; the event is
-  /// then lost, and the worker must count it.
-  bool tell(const Event& event) noexcept { return bytes_.tell(&event); }
+  /// Reports an event. Only the worker's own thread may call this function. Returns false if too many of its events are
+  /// waiting; the event is then lost, and the worker must count it.
+  bool tell(std::size_t worker, const Event& event) noexcept { return bytes_.tell(worker, &event); }
 
  private:
   LearnerOfBytes bytes_;

@@ -23,7 +23,7 @@ TEST(LearnerTest, TakesAllThatWasToldInEachWorkersOrder) {
   std::array<std::uint32_t, kWorkers> next{};
   std::uint64_t out_of_order = 0;
   {
-    Learner<Seen> learner("learner", 1000, milliseconds(1), [&](std::span<const Seen> events) {
+    Learner<Seen> learner("learner", kWorkers, 1000, milliseconds(1), [&](std::span<const Seen> events) {
       for (const Seen& seen : events) {
         if (seen.number != next[seen.worker]++) ++out_of_order;
       }
@@ -34,7 +34,7 @@ TEST(LearnerTest, TakesAllThatWasToldInEachWorkersOrder) {
     for (std::uint32_t worker = 0; worker < kWorkers; ++worker) {
       workers.emplace_back([&learner, worker] {
         for (std::uint32_t number = 0; number < kEach; ++number) {
-          while (!learner.tell({worker, number})) std::this_thread::yield();
+          while (!learner.tell(worker, {worker, number})) std::this_thread::yield();
         }
       });
     }
@@ -48,11 +48,11 @@ TEST(LearnerTest, SaysSoWhenTooMuchIsWaiting) {
   std::vector<std::uint32_t> taken;
   constexpr std::uint32_t kCapacity = 1023;  // A ring has exactly this capacity if it is a power of two minus one.
   {
-    Learner<std::uint32_t> learner("learner", kCapacity, milliseconds(1), [&](std::span<const std::uint32_t> events) {
-      taken.insert(taken.end(), events.begin(), events.end());
-    });
-    for (std::uint32_t i = 0; i < kCapacity; ++i) ASSERT_TRUE(learner.tell(i));
-    EXPECT_FALSE(learner.tell(kCapacity));
+    Learner<std::uint32_t> learner(
+        "learner", 1, kCapacity, milliseconds(1),
+        [&](std::span<const std::uint32_t> events) { taken.insert(taken.end(), events.begin(), events.end()); });
+    for (std::uint32_t i = 0; i < kCapacity; ++i) ASSERT_TRUE(learner.tell(0, i));
+    EXPECT_FALSE(learner.tell(0, kCapacity));
     learner.start();
   }
   ASSERT_EQ(taken.size(), kCapacity);
@@ -61,7 +61,7 @@ TEST(LearnerTest, SaysSoWhenTooMuchIsWaiting) {
 
 TEST(LearnerTest, TakesItsTurnsWithNothingToLearn) {
   std::atomic<int> turns = 0;
-  Learner<std::uint32_t> learner("learner", 1, milliseconds(1),
+  Learner<std::uint32_t> learner("learner", 1, 1, milliseconds(1),
                                  [&](std::span<const std::uint32_t> events) { turns += events.empty() ? 1 : 0; });
   learner.start();
   while (turns < 3) std::this_thread::yield();
@@ -69,15 +69,15 @@ TEST(LearnerTest, TakesItsTurnsWithNothingToLearn) {
 
 TEST(LearnerTest, TakesItsTurnsAlsoWhileItIsToldWithoutPause) {
   std::atomic<int> turns = 0;
-  Learner<std::uint32_t> learner("learner", 1000, milliseconds(1),
+  Learner<std::uint32_t> learner("learner", 1, 1000, milliseconds(1),
                                  [&](std::span<const std::uint32_t> events) { turns += events.empty() ? 1 : 0; });
   learner.start();
-  while (turns < 3) learner.tell(1);
+  while (turns < 3) learner.tell(0, 1);
 }
 
 TEST(LearnerTest, EndsWithoutHavingBegun) {
-  Learner<std::uint32_t> learner("learner", 1, milliseconds(1), [](std::span<const std::uint32_t>) {});
-  EXPECT_TRUE(learner.tell(1));
+  Learner<std::uint32_t> learner("learner", 1, 1, milliseconds(1), [](std::span<const std::uint32_t>) {});
+  EXPECT_TRUE(learner.tell(0, 1));
 }
 
 }  // namespace

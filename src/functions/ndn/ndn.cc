@@ -133,7 +133,8 @@ NdnFunction::NdnFunction(const FunctionContext& context, std::vector<Face> faces
       next_nonce_(std::random_device{}()),
       table_(std::move(table)),
       transport_(std::move(faces)),
-      counts_(kCountedWorkers * transport_.faces().size()) {
+      workers_(context.workers),
+      counts_(workers_ * transport_.faces().size()) {
   leave_to_others(context.later_ethertypes);
   NdnFunction::bind(context.ports);
 }
@@ -266,7 +267,7 @@ Verdict NdnFunction::send(rte_mbuf& packet, Incoming& incoming, const LpHeader& 
 
 /// Touches the worker's counters, so that count() causes no page fault.
 void NdnFunction::prepare(std::uint16_t worker) noexcept {
-  FaceCounts* const counts = counts_.data() + worker % kCountedWorkers * transport_.faces().size();
+  FaceCounts* const counts = counts_.data() + worker * transport_.faces().size();
   for (std::size_t face = 0; face < transport_.faces().size(); ++face) {
     std::atomic_ref(counts[face].interests_in).fetch_add(0, std::memory_order_relaxed);
   }
@@ -274,8 +275,9 @@ void NdnFunction::prepare(std::uint16_t worker) noexcept {
 
 void NdnFunction::count(std::uint16_t face, std::uint64_t FaceCounts::* counted, std::uint16_t worker) {
   if (worker == kNoWorker) return;
-  FaceCounts& counts = counts_[worker % kCountedWorkers * transport_.faces().size() + face];
-  std::atomic_ref(counts.*counted).fetch_add(1, std::memory_order_relaxed);
+  FaceCounts& counts = counts_[worker * transport_.faces().size() + face];
+  const std::atomic_ref word(counts.*counted);
+  word.store(word.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 std::vector<NdnFunction::RouteChange> NdnFunction::changes_to(const NameTable& next) const {
@@ -422,7 +424,7 @@ nlohmann::ordered_json NdnFunction::show_faces() const {
     const Face& face = faces[i];
     const auto sum = [&](std::uint64_t FaceCounts::* counted) {
       std::uint64_t total = 0;
-      for (std::size_t worker = 0; worker < kCountedWorkers; ++worker) {
+      for (std::size_t worker = 0; worker < workers_; ++worker) {
         auto& counts = const_cast<FaceCounts&>(counts_[worker * faces.size() + i]);
         total += std::atomic_ref(counts.*counted).load(std::memory_order_relaxed);
       }

@@ -19,15 +19,15 @@
 #include "functions/ndn/pit_token.h"
 #include "functions/ndn/reasons.h"
 #include "functions/ndn/transport.h"
-#include "penumbra/function.h"
 #include "penumbra/huge_memory.h"
+#include "penumbra/lookup_function.h"
 #include "tables/ndn_names/name_table.h"
 
 struct rte_mbuf;
 
 namespace penumbra::ndn {
 
-class NdnFunction final : public Function {
+class NdnFunction final : public LookupFunction {
  public:
   /// `token_key` makes PIT tokens. `table` has the routes: its next hops are indices of `faces`. `warnings` are of the
   /// configuration.
@@ -64,7 +64,6 @@ class NdnFunction final : public Function {
     std::string name;
     std::uint16_t before = NameTable::kNoRoute, after = NameTable::kNoRoute;
   };
-  static constexpr std::size_t kCountedWorkers = 64;
   static constexpr std::uint16_t kNoWorker = 0xFFFF;  ///< disables counting
 
   static std::uint16_t counting_worker(const Chunk& chunk) { return chunk.is_dry_run ? kNoWorker : chunk.worker; }
@@ -86,6 +85,7 @@ class NdnFunction final : public Function {
   std::atomic<std::uint64_t> next_nonce_;  ///< counter; mixed to make a Nonce
   std::unique_ptr<NameTable> table_;
   Transport transport_;
+  const std::size_t workers_;
   HugeArray<FaceCounts> counts_;  ///< by worker, then by face
 };
 

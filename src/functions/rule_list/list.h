@@ -68,8 +68,9 @@ class List {
  public:
   /// `structure` is a name of rule_structures(). `grace_periods` must outlive the list. Throws std::length_error if the
   /// structure cannot hold that many rules.
-  List(RuleFields fields, const std::string& structure, std::uint64_t seed, GracePeriods& grace_periods)
-      : table_(make_rule_table(structure, fields, seed, grace_periods)), rules_(fields, grace_periods) {
+  List(RuleFields fields, const std::string& structure, std::uint64_t seed, GracePeriods& grace_periods,
+       std::size_t workers = 1)
+      : table_(make_rule_table(structure, fields, seed, grace_periods)), rules_(fields, grace_periods), hits_(workers) {
     rules_.feed(*table_);
   }
 
@@ -90,7 +91,7 @@ class List {
   /// Returns the number that lookups return for the entry at this index of entries().
   std::uint32_t number(std::size_t place) const { return numbers_[place]; }
 
-  // Any worker may call the following functions.
+  // Any worker may call the following functions, with its own index.
 
   /// Must be called before the worker's first packet.
   void prepare(std::size_t worker) noexcept { hits_.prepare(worker, most_.load(std::memory_order_relaxed)); }

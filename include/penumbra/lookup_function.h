@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Defines the base class of functions that look packets up in one table and have no state for each worker.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penumbra/function.h"
+
+namespace penumbra {
+
+/// Implements both halves of a function that has one shader. pre_shade(), post_shade() and trace() run on any worker at
+/// any time, so they may change only state that is made for concurrent use. They must change no state at all for a
+/// dry-run chunk.
+class LookupFunction : public Function {
+ public:
+  /// Return the name of the function's shader and the table that the shader reads.
+  virtual std::string shader() const = 0;
+  virtual Table* table() = 0;
+
+  /// Prepares for a worker, on the worker's thread before its first packet. An override touches memory that the worker
+  /// will write, so that no packet waits for a page fault. Not called for a dry run.
+  virtual void prepare(std::uint16_t /*worker*/) noexcept {}
+  /// Judges each undecided packet and fills a batch for the packets that need the shader: chunk.columns, items and
+  /// packet_of_item. The runtime skips the shader if there are no items.
+  virtual void pre_shade(Chunk& chunk) noexcept = 0;
+  /// Turns the batch's outputs into verdicts and rewrites the packets.
+  virtual void post_shade(Chunk& chunk) noexcept = 0;
+  /// Return the results of FunctionWorker::trace() and explain().
+  virtual std::string trace(const Chunk& chunk, std::uint16_t packet) const = 0;
+  virtual nlohmann::ordered_json explain(const Chunk& chunk, std::uint16_t packet) const;
+
+  using Function::prepare;  // Prepares a command.
+  std::vector<FunctionShader> shaders() final { return {{shader(), table()}}; }
+  std::unique_ptr<FunctionWorker> open_worker(const WorkerContext& context) final;
+};
+
+}  // namespace penumbra

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests packets that functions hold, create, join and redirect, and jobs in several rounds.
+#include "runtime/emission.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "runtime/test_support.h"
+
+namespace penumbra::runtime {
+namespace {
+
+using test::KeeperRole;
+using test::TestBed;
+
+std::vector<control::StageConfig> keeper_and_judge(const std::string& engine, const std::string& config = "{}") {
+  return {{"test_keeper", engine, ConfigNode::parse(config, "test.yaml", ".")},
+          {"test_judge", engine, ConfigNode::parse("stage: 0", "test.yaml", ".")}};
+}
+std::vector<control::StageConfig> keeper_and_judge(const std::string& engine, KeeperRole role) {
+  return keeper_and_judge(engine, fmt::format("role: {}", static_cast<int>(role)));
+}
+
+class Emission : public testing::TestWithParam<const char*> {};
+
+TEST_P(Emission, ConservesPackets) {
+  for (const std::uint16_t workers : {1, 2}) {
+    TestBed bed({{.name = "a", .queues = 2, .packets_per_queue = 20'000, .seed = 1},
+                 {.name = "b", .packets_per_queue = 7'000, .seed = 2}},
+                workers, keeper_and_judge(GetParam()));
+    const Statistics statistics = bed.run_and_check_counts({});
+    EXPECT_EQ(statistics.received.packets, 47'000U);
+    EXPECT_GT(statistics.created, 0U);
+    EXPECT_GT(statistics.absorbed, 0U);
+    EXPECT_EQ(statistics.absorbed % 2, 0U);
+    EXPECT_GT(test::count_of(statistics, "router", "too_many_visits"), 0U);
+    EXPECT_EQ(test::count_of(statistics, "router", "emitter_full"), 0U);
+    EXPECT_EQ(test::count_of(statistics, "router", "undecided"), 0U);
+  }
+}
+
+TEST_P(Emission, EndsByQuotaAndByStopWithNothingHeld) {
+  {
+    TestBed bed({{.name = "a", .endless = true}}, 1, keeper_and_judge(GetParam()));
+    EXPECT_EQ(bed.run_and_check_counts({.time = {}, .packets = 10'000}).received.packets, 10'000U);
+  }
+  TestBed bed({{.name = "a", .endless = true}}, 2, keeper_and_judge(GetParam()));
+  EXPECT_GT(bed.run_and_check_counts({.time = std::chrono::milliseconds(50), .packets = {}}).received.packets, 0U);
+}
+
+TEST_P(Emission, HeldPacketsComeBackAndAllLeave) {
+  TestBed bed({{.name = "a", .packets_per_queue = 3'000}}, 1, keeper_and_judge(GetParam(), KeeperRole::hold));
+  const Statistics statistics = bed.run_and_check_counts({});
+  EXPECT_EQ(statistics.sent.packets, 3'000U);
+  EXPECT_EQ(statistics.created + statistics.absorbed, 0U);
+}
+
+TEST_P(Emission, DropsReleasedPacketsForWhichThereIsNoRoom) {
+  constexpr std::uint64_t kPackets = 5 * Emissions::kCapacity;
+  TestBed bed({{.name = "a", .packets_per_queue = kPackets}}, 1, keeper_and_judge(GetParam(), KeeperRole::hold));
+  const Statistics statistics = bed.run_and_check_counts({});
+  EXPECT_EQ(statistics.sent.packets + test::count_of(statistics, "router", "emitter_full"), kPackets);
+}
+
+TEST_P(Emission, JoinsPairs) {
+  TestBed bed({{.name = "a", .packets_per_queue = 1'001}}, 1, keeper_and_judge(GetParam(), KeeperRole::join));
+  const Statistics statistics = bed.run_and_check_counts({});
+  EXPECT_EQ(statistics.created, 500U);
+  EXPECT_EQ(statistics.absorbed, 1'000U);
+  EXPECT_EQ(statistics.sent.packets, 501U) << "the last packet has no partner";
+}
+
+TEST_P(Emission, DropsPacketsThatGoRound) {
+  TestBed bed({{.name = "a", .packets_per_queue = 1'000}}, 1, keeper_and_judge(GetParam(), KeeperRole::go_round));
+  EXPECT_EQ(test::count_of(bed.run_and_check_counts({}), "router", "too_many_visits"), 1'000U);
+}
+
+TEST_P(Emission, RedirectedPacketsKeepTheirOrder) {
+  TestBed bed({{.name = "a", .packets_per_queue = 20'000}}, 1, keeper_and_judge(GetParam(), KeeperRole::go_on));
+  EXPECT_EQ(bed.run_and_check({}).sent.packets, 20'000U);
+}
+
+/// The second job of a chunk starts while other chunks wait, and flows keep their order.
+TEST_P(Emission, RunsJobsInRoundsInOrder) {
+  for (const std::uint16_t workers : {1, 2}) {
+    TestBed bed({{.name = "a", .queues = 3, .packets_per_queue = 20'000}}, workers,
+                keeper_and_judge(GetParam(), KeeperRole::shade_twice));
+    EXPECT_EQ(bed.run_and_check({}).sent.packets, 60'000U);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, Emission, testing::Values(test::kSync, test::kAsync, test::kHoarder),
+                         [](const auto& each) { return std::string(each.param); });
+
+/// A worker without packets must still call tick() for held packets.
+TEST(Tick, ComesWithoutPackets) {
+  TestBed bed({{.name = "a", .packets_per_queue = 100, .endless = true}}, 1,
+              keeper_and_judge(test::kSync, KeeperRole::hold));
+  const Statistics statistics = bed.run_and_check_counts({.time = std::chrono::milliseconds(200), .packets = {}});
+  EXPECT_GT(bed.router().show("keeper", {}).at("ticks"), 0);
+  EXPECT_EQ(statistics.held, 0U);
+}
+
+}  // namespace
+}  // namespace penumbra::runtime
