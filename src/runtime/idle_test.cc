@@ -96,7 +96,7 @@ class TestQueue final : public io::RxQueue {
 /// Rests until the worker has slept `sleeps` times.
 void rest_until_slept(Idle& idle, QsbrGracePeriods::Reader& reader, const SleepCounters& counters,
                       std::uint64_t sleeps) {
-  while (counters.sleeps.get() < sleeps) idle.rest(reader);
+  while (counters.sleeps.get() < sleeps) idle.rest(reader, std::chrono::nanoseconds::max());
 }
 
 TEST(Idle, CountsItsSleeps) {
@@ -163,7 +163,7 @@ TEST(Idle, IsWokenByTheDoorbellAgainAndAgain) {
     rest_until_slept(idle, reader, counters, 40);  // The next sleep takes hours.
     for (unsigned done = 0; done < 100;) {
       if (work.exchange(0) == 0) {
-        idle.rest(reader);
+        idle.rest(reader, std::chrono::nanoseconds::max());
         continue;
       }
       // Some work is followed by more work before the next sleep, some is not.
