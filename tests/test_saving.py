@@ -132,7 +132,7 @@ def test_lines_in_the_configuration_and_their_mistakes(bench):
     assert check("  - l2: {static: ['02:00:00:00:00:01 dev lan']}").returncode == 0
     line = len(bench.config.read_text().split("pipeline:")[0].splitlines())
     done = check("  - ipv4:\n      routes: |\n        default dev lan\n        10.0.0.0/8 dev lam\n")
-    assert done.returncode == 3 and f"router.yaml:{line + 5}: " in done.stderr and "did you mean 'lan'?" in done.stderr
+    assert done.returncode == 3 and f"router.yaml:{line + 5}:24: " in done.stderr and "did you mean 'lan'?" in done.stderr
     done = check('  - ipv4:\n      routes:\n        - default dev lan\n        - 10.0.0.0/8 dev lam\n')
     assert done.returncode == 3 and f"router.yaml:{line + 5}:11: " in done.stderr, done.stderr
     done = check("  - ipv4: {routes: [[1]]}")

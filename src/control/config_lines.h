@@ -13,17 +13,11 @@
 namespace penumbra::control {
 
 /// Returns true if the value has the lines itself and names no file.
-inline bool has_own_lines(const ConfigNode& node) {
-  return node.is_list() || (node.is_scalar() && node.text().find('\n') != std::string::npos);
-}
+bool has_own_lines(const ConfigNode& node);
 
 /// Returns an error about line `line` (from 1) of a table. Its place is in the table's file or in the configuration.
-inline InputError error_at(const ConfigNode& table, int line, const std::string& message) {
-  if (!has_own_lines(table)) return {{.file = table.path().string(), .line = line, .column = 0}, message};
-  if (table.is_list()) return table.list()[static_cast<std::size_t>(line) - 1].error(message);
-  // The text of `|` begins in the line after the `|`.
-  return {{.file = table.location().file, .line = table.location().line + line, .column = 0}, message};
-}
+/// The place has `column` (from 1) of the line; 0: the column is unknown. In a list, the place is the element.
+InputError error_at(const ConfigNode& table, int line, const std::string& message, int column = 0);
 
 /// Returns the result of `parse(text, name)` for the table's lines. Throws InputError with the line's place, in the
 /// file or in the configuration. If the file cannot be read, the error's place is the key.
@@ -43,7 +37,7 @@ auto parse_config_lines(const ConfigNode& node, const Parse& parse) {
     const auto& [file, line, column] = error.location();
     if (line == 0) throw node.error(error.what());
     if (!has_own_lines(node) || (node.is_list() && !file.empty())) throw;
-    throw error_at(node, line, error.message());
+    throw error_at(node, line, error.message(), column);
   }
 }
 
