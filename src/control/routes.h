@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "penumbra/errors.h"
@@ -46,6 +47,9 @@ struct RouteOf {
   typename Family::Prefix prefix;
   std::uint32_t metric = 0;  ///< Routes with the lowest metric are preferred.
   std::uint32_t target = 0;  ///< Index into RouteList::targets.
+
+  /// Returns the key of the route in its list. Of the routes of one prefix, the first in the order of keys is active.
+  std::pair<typename Family::Prefix, std::uint32_t> key() const { return {prefix, metric}; }
 };
 
 template <class Family>

@@ -72,7 +72,7 @@ auto numbered(const control::RouteListOf<Family>& list, const std::vector<contro
     numbers.push_back(static_cast<std::size_t>(std::ranges::lower_bound(sorted, target) - sorted.begin()));
   }
   entries.reserve(list.routes.size());
-  for (const auto& route : list.routes) entries.push_back({{route.prefix, route.metric}, numbers[route.target]});
+  for (const auto& route : list.routes) entries.push_back({route.key(), numbers[route.target]});
   std::ranges::sort(entries);
   return entries;
 }

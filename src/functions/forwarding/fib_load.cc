@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,12 +14,6 @@
 
 namespace penumbra::forwarding {
 namespace {
-
-template <ForwardingFamily Family>
-bool comes_before(const control::RouteOf<typename Family::AddressFamily>& a,
-                  const control::RouteOf<typename Family::AddressFamily>& b) {
-  return std::tie(a.prefix, a.metric) < std::tie(b.prefix, b.metric);
-}
 
 /// Returns the metric that more than half of the routes have. If there is none, any metric is returned (Boyer and
 /// Moore's majority vote).
@@ -105,9 +98,9 @@ template <ForwardingFamily Family>
 void RouteLoad<Family>::fill(const RouteList& list, std::span<const SetId> sets) {
   std::vector<Route> sorted;
   std::span<const Route> routes = list.routes;
-  if (!std::is_sorted(routes.begin(), routes.end(), comes_before<Family>)) {
+  if (!std::ranges::is_sorted(routes, {}, &Route::key)) {
     sorted = list.routes;
-    std::sort(sorted.begin(), sorted.end(), comes_before<Family>);
+    std::ranges::sort(sorted, {}, &Route::key);
     routes = sorted;
   }
   entries_.reserve(routes.size() + state_.interfaces.size() + state_.adjacencies.size());

@@ -9,7 +9,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -29,6 +28,8 @@ struct RouteChanges {
     Prefix prefix;
     std::uint32_t metric = 0;
     std::uint32_t before = kNone, after = kNone;  ///< indices into targets; kNone if there is no such route
+
+    std::pair<Prefix, std::uint32_t> key() const { return {prefix, metric}; }
   };
   std::vector<Target> targets;
   std::vector<Route> routes;
@@ -64,7 +65,7 @@ class RoutesOfPrefixes {
     for (const Route& route : list) {
       if (std::ranges::binary_search(wanted, route.prefix)) found_.push_back(route);
     }
-    std::ranges::sort(found_, {}, key_of);
+    std::ranges::sort(found_, {}, &Route::key);
   }
 
   std::span<const Route> of(Prefix prefix) const {
@@ -72,13 +73,11 @@ class RoutesOfPrefixes {
     return {first, last};
   }
   const Route* find(Prefix prefix, std::uint32_t metric) const {
-    const auto found = std::ranges::lower_bound(found_, std::tuple(prefix, metric), {}, key_of);
-    return found != found_.end() && key_of(*found) == std::tuple(prefix, metric) ? &*found : nullptr;
+    const auto found = std::ranges::lower_bound(found_, std::pair(prefix, metric), {}, &Route::key);
+    return found != found_.end() && found->key() == std::pair(prefix, metric) ? &*found : nullptr;
   }
 
  private:
-  static std::tuple<Prefix, std::uint32_t> key_of(const Route& route) { return {route.prefix, route.metric}; }
-
   std::vector<Route> found_;  ///< sorted by prefix and metric
 };
 
@@ -99,12 +98,11 @@ void change_list(control::RouteListOf<typename Family::AddressFamily>& list, con
   std::vector<const typename Changes::Route*> sorted;
   sorted.reserve(changes.routes.size());
   for (const auto& change : changes.routes) sorted.push_back(&change);
-  const auto key = [](const auto& route) { return std::tuple(route.prefix, route.metric); };
-  std::ranges::sort(sorted, {}, [&key](const auto* change) { return key(*change); });
+  const auto key_of = [](const auto* change) { return change->key(); };
+  std::ranges::sort(sorted, {}, key_of);
   std::erase_if(list.routes, [&](auto& route) {
-    const auto found =
-        std::ranges::lower_bound(sorted, key(route), {}, [&key](const auto* each) { return key(*each); });
-    if (found == sorted.end() || key(**found) != key(route)) return false;
+    const auto found = std::ranges::lower_bound(sorted, route.key(), {}, key_of);
+    if (found == sorted.end() || key_of(*found) != route.key()) return false;
     if ((*found)->after == Changes::kNone) return true;
     route.target = number_of((*found)->after);
     return false;
