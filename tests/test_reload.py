@@ -121,6 +121,16 @@ def test_another_file_takes_over(bench, router):
     router.stop()
 
 
+def test_a_port_goes_with_its_neighbours(bench, router):
+    bench.configure(PORTS[:2], ROUTES, NEIGHBOURS.splitlines(keepends=True)[0])
+    assert reload(bench)["changes"] == ["ports.dmz: removed", "ipv4: neighbours: 0 added, 1 removed, 0 changed, 1 as before"]
+    assert router.show("neighbours") == [{"address": "192.0.2.1", "port": "lan", "mac": "02:aa:00:00:00:01"}]
+    bench.configure(PORTS, ROUTES, NEIGHBOURS)
+    assert reload(bench)["changes"] == ["ports.dmz: added, 'none'", "ipv4: neighbours: 1 added, 0 removed, 0 changed, 1 as before"]
+    assert len(router.show("neighbours")) == 2
+    router.stop()
+
+
 def test_two_hundred_reloads_under_load_half_of_them_bad(bench):
     """Every packet must take a route that existed at some time, and no packet may be lost."""
     ports = [{**PORTS[0], "device": "synth:dst=uniform,seed=3"}, *PORTS[1:]]

@@ -196,7 +196,8 @@ std::vector<std::string> warnings_of(const Configuration<Family>& configuration,
 }
 
 template <ForwardingFamily Family>
-FeedRequest to_request(const Configuration<Family>& configuration, std::span<const PortInfo> ports) {
+FeedRequest to_request(const Configuration<Family>& configuration,
+                       const std::function<std::uint16_t(const std::string&)>& index_of) {
   FeedRequest request{.targets = {}, .routes = {}, .follow = configuration.follow, .table = configuration.table};
   for (const auto& target : configuration.routes.targets) {
     FeedTarget& leads = request.targets.emplace_back();
@@ -204,7 +205,7 @@ FeedRequest to_request(const Configuration<Family>& configuration, std::span<con
     if (target.kind == control::RouteKind::unreachable) leads.kind = FeedTarget::Kind::unreachable;
     for (const auto& hop : target.next_hops) {
       FeedHop& way = leads.hops.emplace_back();
-      way.port = std::ranges::find(ports, hop.port, &PortInfo::name)->index;
+      way.port = index_of(hop.port);
       if (hop.gateway) way.gateway = *hop.gateway;
       if (hop.inet6_gateway) way.gateway = *hop.inet6_gateway;
       way.weight = hop.weight;
@@ -233,7 +234,8 @@ std::vector<std::string> differences(const Configuration<Family>& before, const 
   template Configuration<Family> read_configuration<Family>(const ConfigNode&, const FunctionContext&);  \
   template std::vector<std::string> warnings_of<Family>(const Configuration<Family>&, const ConfigNode&, \
                                                         std::span<const PortInfo>);                      \
-  template FeedRequest to_request<Family>(const Configuration<Family>&, std::span<const PortInfo>);      \
+  template FeedRequest to_request<Family>(const Configuration<Family>&,                                  \
+                                          const std::function<std::uint16_t(const std::string&)>&);      \
   template std::vector<std::string> differences<Family>(const Configuration<Family>&, const Configuration<Family>&);
 PENUMBRA_FOR_EACH_FAMILY(INSTANTIATE)
 #undef INSTANTIATE

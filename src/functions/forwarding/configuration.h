@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -54,9 +55,11 @@ template <ForwardingFamily Family>
 std::vector<std::string> warnings_of(const Configuration<Family>& configuration, const ConfigNode& config,
                                      std::span<const PortInfo> ports);
 
-/// Returns the request for a route feed, including the configuration's own routes.
+/// Returns the request for a route feed, including the configuration's own routes. `index_of` returns the index of the
+/// port that a next hop names.
 template <ForwardingFamily Family>
-FeedRequest to_request(const Configuration<Family>& configuration, std::span<const PortInfo> ports);
+FeedRequest to_request(const Configuration<Family>& configuration,
+                       const std::function<std::uint16_t(const std::string&)>& index_of);
 
 /// Returns one line for each kind of entry that differs, for example "routes: 3 added, 1 removed, 2 changed, 900,000 as
 /// before".

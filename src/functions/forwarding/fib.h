@@ -91,6 +91,8 @@ class Fib {
   };
   /// Returns the longest prefix that covers the address, with its target.
   std::optional<Answer> lookup(Address address) const;
+  /// Returns the index of the port that has this name, or had it last. Throws std::invalid_argument if none ever had.
+  std::uint16_t last_index_of(const std::string& port) const { return names_.last_index_of(port); }
   /// Returns the target of a shader's result: Answer::target, or "unreachable" for LookupTable::kNoRoute.
   std::string describe(std::uint16_t next_hop) const;
 

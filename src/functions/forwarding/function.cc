@@ -158,7 +158,7 @@ void ForwardingFunction<Family>::configure(const ConfigNode& config, const Funct
     tables_.fib.commit();
     key = "routes";
     if (configuration.follows()) {
-      FeedRequest request = to_request(configuration, tables_.ports);
+      FeedRequest request = tables_.request_of(configuration);
       request.wants_ipv4 = Family::kEthertype == kIpv4Ethertype;
       request.wants_ipv6 = !request.wants_ipv4 || !is_left_to_others(kIpv6Ethertype);
       tables_.subscription = context.feed->subscribe(request, tables_.listener);
@@ -199,16 +199,19 @@ void ForwardingFunction<Family>::exchange(Function& next) {
   try {
     for (const auto& neighbour : other.neighbours) tables_.fib.set_neighbour(neighbour);
     if (tables_.subscription != nullptr) {
-      tables_.subscription->replace_own(to_request(other, tables_.ports));
+      tables_.subscription->replace_own(tables_.request_of(other));
     } else {
       tables_.fib.load(other.routes);
     }
   } catch (...) {
     forget_neighbours(other.neighbours, tables_.configuration.neighbours);
-    for (const auto& neighbour : tables_.configuration.neighbours) tables_.fib.set_neighbour(neighbour);
+    for (const auto& [address, port, mac] : tables_.configuration.neighbours) {
+      tables_.fib.set_neighbour(tables_.fib.last_index_of(port), address, mac);
+    }
     tables_.fib.commit();
-    if (tables_.subscription != nullptr)
-      tables_.subscription->replace_own(to_request(tables_.configuration, tables_.ports));
+    if (tables_.subscription != nullptr) {
+      tables_.subscription->replace_own(tables_.request_of(tables_.configuration));
+    }
     throw;
   }
   forget_neighbours(tables_.configuration.neighbours, other.neighbours);
@@ -217,14 +220,15 @@ void ForwardingFunction<Family>::exchange(Function& next) {
   drops_link_local_ = Family::kLooksUpLinkLocal && !tables_.configuration.forwards_link_local;
 }
 
-/// Removes the neighbours of `known` that are not in `kept`.
+/// Removes the neighbours of `known` that are not in `kept`. A port of either may be removed or renamed since.
 template <ForwardingFamily Family>
 void ForwardingFunction<Family>::forget_neighbours(Neighbours known, Neighbours kept) {
-  std::set<std::pair<std::string, Address>> keep;
-  for (const auto& neighbour : kept) keep.emplace(neighbour.port, neighbour.address);
+  Fib<Family>& fib = tables_.fib;
+  std::set<std::pair<std::uint16_t, Address>> keep;
+  for (const auto& neighbour : kept) keep.emplace(fib.last_index_of(neighbour.port), neighbour.address);
   for (const auto& neighbour : known) {
-    if (!keep.contains({neighbour.port, neighbour.address}))
-      tables_.fib.remove_neighbour(neighbour.address, neighbour.port);
+    const std::uint16_t port = fib.last_index_of(neighbour.port);
+    if (!keep.contains({port, neighbour.address})) fib.remove_neighbour(port, neighbour.address);
   }
 }
 

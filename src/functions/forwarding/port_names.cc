@@ -7,21 +7,35 @@
 #include "functions/forwarding/families.h"
 
 namespace penumbra::forwarding {
+namespace {
+
+std::uint16_t find_index(const std::unordered_map<std::string, std::uint16_t>& indices, const std::string& name) {
+  const auto found = indices.find(name);
+  if (found == indices.end()) throw std::invalid_argument("there is no port '" + name + "'");
+  return found->second;
+}
+
+}  // namespace
 
 template <ForwardingFamily Family>
 void PortNames<Family>::set_ports(std::span<const PortInfo> ports) {
   ports_.assign(ports.begin(), ports.end());
   indices_.clear();
   for (const PortInfo& port : ports) {
-    if (!port.removed) indices_.emplace(port.name, port.index);
+    if (port.removed) continue;
+    indices_.emplace(port.name, port.index);
+    last_indices_.insert_or_assign(port.name, port.index);
   }
 }
 
 template <ForwardingFamily Family>
 std::uint16_t PortNames<Family>::index_of(const std::string& name) const {
-  const auto found = indices_.find(name);
-  if (found == indices_.end()) throw std::invalid_argument("there is no port '" + name + "'");
-  return found->second;
+  return find_index(indices_, name);
+}
+
+template <ForwardingFamily Family>
+std::uint16_t PortNames<Family>::last_index_of(const std::string& name) const {
+  return find_index(last_indices_, name);
 }
 
 template <ForwardingFamily Family>

@@ -29,6 +29,8 @@ class PortNames {
 
   /// Throws std::invalid_argument if there is no such port.
   std::uint16_t index_of(const std::string& name) const;
+  /// Returns the index of the port that has this name, or had it last. Throws std::invalid_argument if none ever had.
+  std::uint16_t last_index_of(const std::string& name) const;
   /// Returns "host" for Hop::kHost.
   std::string name_of(std::uint16_t port) const;
   /// Throws std::invalid_argument for an unknown port, or as check() does.
@@ -42,7 +44,7 @@ class PortNames {
 
  private:
   std::vector<PortInfo> ports_;
-  std::unordered_map<std::string, std::uint16_t> indices_;
+  std::unordered_map<std::string, std::uint16_t> indices_, last_indices_;
 };
 
 }  // namespace penumbra::forwarding

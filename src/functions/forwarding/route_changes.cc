@@ -170,7 +170,7 @@ void change_routes(Tables<Family>& tables, const RouteChanges<Family>& changes) 
   if (tables.subscription != nullptr) {
     Configuration<Family> own;
     own.routes.targets = changes.targets;
-    FeedRequest request = to_request(own, tables.ports);
+    FeedRequest request = tables.request_of(own);
     auto& routes = request.routes_of<typename Family::AddressFamily>();
     for (const auto& route : changes.routes) routes.push_back({route.prefix, route.metric, route.after});
     tables.subscription->change_own(request);

@@ -22,6 +22,11 @@ struct Tables {
   Tables(std::span<const PortInfo> of_ports, GracePeriods& grace_periods, std::size_t lookup)
       : ports(of_ports.begin(), of_ports.end()), fib(of_ports, grace_periods, lookup) {}
 
+  /// Returns the request for a route feed with the routes of `from`, whose ports may be removed or renamed.
+  FeedRequest request_of(const Configuration<Family>& from) const {
+    return to_request(from, [this](const std::string& port) { return fib.last_index_of(port); });
+  }
+
   std::vector<PortInfo> ports;
   Fib<Family> fib;
   FeedListener<Family> listener{fib};
