@@ -144,6 +144,30 @@ def test_ports_are_added_and_removed_under_traffic(bench, network, driver):
     assert summary.received_by_port["c"] > 0 and summary.sent_by_port["c"] > 0
 
 
+@pytest.mark.parametrize("driver", DEVICES)
+def test_a_port_is_renamed_under_traffic(bench, network, driver):
+    """No packet may be lost, and the twin must stay."""
+    ports = network.ports(driver)
+    pipeline = "  - ipv4: {{follow: [kernel], routes: [198.51.100.0/24 via 10.1.0.2 dev {}]}}"
+    bench.configure(ports, pipeline=pipeline.format("a"))
+    with bench.start(command=network.router.command()) as router:
+        router.wait_for("an answer", lambda: is_answered(network.h1, "10.2.0.2"))
+        twin = network.router.ip("link", "show", "twin-a")
+        pings = ("ping", "-q", "-i", "0.005", "-c", "300", "-W", "5", "10.2.0.2")
+        with subprocess.Popen(network.h1.command(*pings), stdout=subprocess.PIPE, text=True) as stream:
+            for was, name in (("a", "wan"), ("wan", "outside")):
+                ports[0]["name"] = name
+                bench.configure(ports, pipeline=pipeline.format(name))
+                assert f"ports.{name}: renamed, was {was}\n" in reload(router)
+                assert set(counts(router)) == {name, "b"}
+                routes = router.show("routes", "198.51.100.1")["routes"]
+                assert [hop["dev"] for hop in routes[0]["next_hops"]] == [name]
+            said, _ = stream.communicate(timeout=netns.PATIENCE)
+        assert " 0% packet loss" in said, said
+        assert network.router.ip("link", "show", "twin-a") == twin
+        router.stop()
+
+
 def test_a_port_changes_its_addresses_mtu_and_twin(bench, network):
     ports = network.ports()
     bench.configure(ports, pipeline="  - ipv4: {follow: [kernel]}")

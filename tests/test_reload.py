@@ -3,10 +3,12 @@
 
 import json
 import random
+import re
 import signal
 
 import pytest
 
+import captures
 import conftest
 from conftest import penumbra
 
@@ -129,6 +131,31 @@ def test_a_port_goes_with_its_neighbours(bench, router):
     assert reload(bench)["changes"] == ["ports.dmz: added, 'none'", "ipv4: neighbours: 1 added, 0 removed, 0 changed, 1 as before"]
     assert len(router.show("neighbours")) == 2
     router.stop()
+
+
+def test_a_renamed_port_keeps_its_file_its_routes_and_its_neighbours(bench):
+    ports = [PORTS[0], {"name": "lan", "device": "none", "sink": "lan.pcap", "addresses": ["192.0.2.254/24"]}]
+    bench.configure(ports, ROUTES, NEIGHBOURS.splitlines(keepends=True)[0])
+    with bench.start() as router:
+        router.wait_for_packets()
+        for name in ("inside", "lan"):
+            ports[1]["name"] = name
+            for file in ("routes.txt", "neighbours.txt"):
+                text = (bench.folder / file).read_text()
+                (bench.folder / file).write_text(re.sub(r"dev \w+", f"dev {name}", text))
+            bench.config.write_text(re.sub(r'(?<="name": )"(lan|inside)"', f'"{name}"', bench.config.read_text()))
+            was = "inside" if name == "lan" else "lan"
+            assert reload(bench)["changes"] == [
+                f"ports.{name}: renamed, was {was}",
+                "ipv4: routes: 0 added, 0 removed, 1 changed, 0 as before",
+                "ipv4: neighbours: 1 added, 1 removed, 0 changed, 0 as before",
+            ]
+            assert [row["name"] for row in router.show("ports")] == ["wan", name]
+            assert router.show("neighbours") == [{"address": "192.0.2.1", "port": name, "mac": "02:aa:00:00:00:01"}]
+            router.wait_for_packets(count=router.received() + 100)
+        summary = router.stop()
+    assert summary.reasons == {}
+    assert summary.received == summary.sent == len(captures.read_capture(bench.folder / "lan.pcap").frames)
 
 
 def test_two_hundred_reloads_under_load_half_of_them_bad(bench):

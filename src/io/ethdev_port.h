@@ -36,6 +36,7 @@ class EthdevPort final : public Port {
   bool link_up() const noexcept override;
   std::string why_down() const override;
   bool is_lost() const noexcept override;
+  void rename(const std::string& name) override { config_.info.name = info_.name = name; }
   Reopen reopen() const override;
   std::shared_ptr<void> memory() const override { return pool_; }
   std::string host_interface() const override { return interface_; }

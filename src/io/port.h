@@ -118,6 +118,8 @@ class Port {
   /// Returns true if the device is gone for good: a Linux interface was deleted, or another interface has its name. One
   /// thread at a time.
   virtual bool is_lost() const noexcept { return false; }
+  /// Changes the name of the port in later messages. No other thread may use the port.
+  virtual void rename(const std::string& /*name*/) {}
   /// Returns a function that opens the port again after this object is destroyed, or null if the device cannot
   /// disappear.
   virtual Reopen reopen() const { return nullptr; }

@@ -135,6 +135,7 @@ std::vector<PortInfo> PortChanges::infos_after(const PortPlan& plan, const Arriv
   std::vector<PortInfo> infos = parts_.layout.infos();
   for (PortInfo& info : infos) {
     const control::PortConfig& config = plan.placed.ports[info.index];
+    info.name = config.info.name;
     info.addresses = config.info.addresses;
     info.ipv6_addresses = config.info.ipv6_addresses;
   }
@@ -179,8 +180,10 @@ void PortChanges::exchange(const PortPlan& plan, Arrivals& arrivals, std::vector
   for (const std::uint16_t place : plan.resized) {
     if (layout.host != nullptr) layout.host->renew(slot(place), nullptr);  // a built-in port has no interface
   }
-  for (const std::uint16_t place : plan.reopened) {
-    if (!slot(place).has_device()) slot(place).set_reopen(reopen_of(plan.placed.ports[place]));
+  for (const auto* places : {&plan.reopened, &plan.renamed}) {
+    for (const std::uint16_t place : *places) {
+      if (!slot(place).has_device()) slot(place).set_reopen(reopen_of(plan.placed.ports[place]));
+    }
   }
   std::vector<std::string> names;
   names.reserve(layout.ports.size());

@@ -70,6 +70,36 @@ TEST_F(PortChangesTest, ReopensADeviceWithAnotherMtu) {
   end();
 }
 
+TEST_F(PortChangesTest, ARenamedPortKeepsItsDevice) {
+  bed_.change(ChangingRouter::line_of_device("a", "wan") + ChangingRouter::line("b"));
+  EXPECT_THAT(names(), testing::ElementsAre("wan", "b"));
+  bed_.wait_until_sent(0);
+  bed_.change(ChangingRouter::line_of_device("a", "lan") + ChangingRouter::line("c"));
+  EXPECT_THAT(names(), testing::ElementsAre("lan", "c"));
+  bed_.change(ChangingRouter::ports_a_b());
+  EXPECT_THAT(names(), testing::ElementsAre("a", "b"));
+  EXPECT_EQ(bed_.device("a").opened, 1U);
+  end();
+}
+
+/// The reopener opens the device with the new name, also if the device was away during the change.
+TEST_F(PortChangesTest, ARenamedPortKeepsItsNameWhenItsDeviceReturns) {
+  bed_.device("a").opens = false;
+  bed_.device("a").lost = true;
+  wait_until([this] { return bed_.device("a").refused > 0; }, "an attempt to open the device");
+  bed_.change(ChangingRouter::line_of_device("a", "wan") + ChangingRouter::line("b"));
+  bed_.device("a").opens = true;
+  wait_until([this] { return bed_.device("a").opened == 2; }, "the device");
+  bed_.wait_until_sent(0);
+  EXPECT_THAT(names(), testing::ElementsAre("wan", "b"));
+  EXPECT_TRUE(
+      bed_.router()
+          .reconfigure(bed_.config(ChangingRouter::line_of_device("a", "wan") + ChangingRouter::line("b")), false)
+          .at("changes")
+          .empty());
+  end();
+}
+
 TEST_F(PortChangesTest, ADeviceThatDoesNotOpenChangesNothing) {
   bed_.device("d").opens = false;
   expect_unchanged(ChangingRouter::line("a") + ChangingRouter::line("c") + ChangingRouter::line("d"), "refused");

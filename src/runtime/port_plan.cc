@@ -30,6 +30,25 @@ bool is_pci(const control::PortConfig& port) {
   return device != nullptr && device->is_pci;
 }
 
+/// Returns true if two ports with this configuration could not be open at the same time.
+bool is_exclusive(const control::PortConfig& port) {
+  return is_ethdev(port) || std::holds_alternative<control::CaptureSink>(port.sink);
+}
+
+/// Returns true for a key of a port that can change while its device is open, or after it is opened again.
+bool is_changeable(const std::string& key) {
+  return key == "name" || key == "addresses" || key == "mtu" || key == "twin";
+}
+
+/// Returns the names of the keys that one of the ports has.
+std::set<std::string> keys_of(const control::PortConfig& before, const control::PortConfig& after) {
+  std::set<std::string> keys;
+  for (const auto* port : {&before, &after}) {
+    for (const auto& [key, value] : port->keys) keys.insert(key);
+  }
+  return keys;
+}
+
 /// Returns the configuration of an unoccupied place.
 control::PortConfig nobody(std::uint16_t index) {
   control::PortConfig port;
@@ -40,7 +59,7 @@ control::PortConfig nobody(std::uint16_t index) {
 
 class Planner {
  public:
-  Planner(const std::vector<PlacedPort>& now, const control::RouterConfig& next) : now_(now) {
+  Planner(const std::vector<PlacedPort>& now, const control::RouterConfig& next) : now_(now), next_(next) {
     plan_.placed = next;
     plan_.placed.ports.clear();
     const auto count = static_cast<std::uint16_t>(now.size());
@@ -57,8 +76,7 @@ class Planner {
 
  private:
   void place(const control::PortConfig& port) {
-    const auto at =
-        std::ranges::find(now_, port.info.name, [](const PlacedPort& each) { return each.config.info.name; });
+    const auto at = find(port);
     auto index = static_cast<std::uint16_t>(at - now_.begin());
     if (at == now_.end()) {
       index = static_cast<std::uint16_t>(plan_.placed.ports.size());
@@ -74,6 +92,30 @@ class Planner {
     }
   }
 
+  /// Returns the current port of this name, or that this port renames, or a removed port of this name.
+  std::vector<PlacedPort>::const_iterator find(const control::PortConfig& port) const {
+    const auto find_named = [&](bool removed) {
+      return std::ranges::find_if(now_, [&](const PlacedPort& each) {
+        return each.removed == removed && each.config.info.name == port.info.name;
+      });
+    };
+    if (const auto current = find_named(false); current != now_.end()) return current;
+    const auto renamed = std::ranges::find_if(now_, [&](const PlacedPort& each) { return is_renamed(each, port); });
+    return renamed != now_.end() ? renamed : find_named(true);
+  }
+
+  bool is_renamed(const PlacedPort& before, const control::PortConfig& after) const {
+    const auto is_same = [&](const std::string& key) {
+      return is_changeable(key) || value_of(before.config, key) == value_of(after, key);
+    };
+    const auto place = static_cast<std::size_t>(&before - now_.data());
+    const bool is_taken = !plan_.placed.ports[place].info.removed;
+    return !before.removed && !is_taken && is_exclusive(after) &&
+           std::ranges::none_of(next_.ports,
+                                [&](const auto& port) { return port.info.name == before.config.info.name; }) &&
+           std::ranges::all_of(keys_of(before.config, after), is_same);
+  }
+
   void add(const control::PortConfig& port) {
     const auto has_pci = [](const PlacedPort& each) { return is_pci(each.config); };
     if (port.info.index >= kMostPlaces || (is_pci(port) && std::ranges::none_of(now_, has_pci))) {
@@ -85,29 +127,36 @@ class Planner {
   }
 
   void compare(const control::PortConfig& before, control::PortConfig& after) {
-    std::set<std::string> keys;
-    for (const auto& [key, value] : before.keys) keys.insert(key);
-    for (const auto& [key, value] : after.keys) keys.insert(key);
     // The default MAC address of a built-in port depends on its position, which may differ from its place.
     if (!after.keys.contains("mac") && !before.keys.contains("mac")) after.info.mac = before.info.mac;
-    for (const auto& key : keys) {
+    for (const auto& key : keys_of(before, after)) {
       if (value_of(before, key) == value_of(after, key)) continue;
       const std::string name = fmt::format("ports.{}.{}", after.info.name, key);
+      if (key == "name") {
+        plan_.renamed.push_back(after.info.index);
+        plan_.changes.push_back(fmt::format("ports.{}: renamed, was {}", after.info.name, before.info.name));
+        continue;
+      }
       if (key == "mtu") {
         if (before.info.mtu == after.info.mtu) continue;
         (is_ethdev(after) ? plan_.reopened : plan_.resized).push_back(after.info.index);
       } else if (key == "twin") {
         if (before.twin == after.twin) continue;
         plan_.new_twins.push_back(after.info.index);
-      } else if (key != "addresses") {
+      } else if (!is_changeable(key)) {
         plan_.restarts.push_back(name);
         continue;
       }
       plan_.changes.push_back(fmt::format("{}: {}, was {}", name, value_of(after, key), value_of(before, key)));
     }
+    // `twin: true` takes the port's name.
+    if (before.twin == after.twin || value_of(before, "twin") != value_of(after, "twin")) return;
+    plan_.new_twins.push_back(after.info.index);
+    plan_.changes.push_back(fmt::format("ports.{}.twin: {}, was {}", after.info.name, after.twin, before.twin));
   }
 
   const std::vector<PlacedPort>& now_;
+  const control::RouterConfig& next_;
   PortPlan plan_;
 };
 

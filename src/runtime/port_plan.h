@@ -23,6 +23,7 @@ struct PortPlan {
   control::RouterConfig placed;
   std::vector<std::uint16_t> added;      ///< places of new and returning ports
   std::vector<std::uint16_t> removed;    ///< places of removed ports
+  std::vector<std::uint16_t> renamed;    ///< places of ports with another name, whose devices stay open
   std::vector<std::uint16_t> reopened;   ///< places of ports whose device gets another MTU
   std::vector<std::uint16_t> resized;    ///< places of built-in ports with another MTU, which does not concern a device
   std::vector<std::uint16_t> new_twins;  ///< places of remaining ports whose twin is renamed, added or removed
@@ -33,7 +34,8 @@ struct PortPlan {
 };
 
 /// Compares the ports of `next` with the current ports by name. A remaining port keeps its place, a returning port gets
-/// its old place, and other ports are appended.
+/// its old place, and other ports are appended. A new name of a removed port's device or sink is a renamed port, which
+/// keeps its place: most devices can be open only once.
 PortPlan plan_ports(const std::vector<PlacedPort>& now, const control::RouterConfig& next);
 
 }  // namespace penumbra::runtime

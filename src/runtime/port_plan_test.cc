@@ -56,6 +56,42 @@ TEST(PortPlan, AnAddedPortGoesBehindTheOthersAndOneThatComesAgainToItsPlace) {
   EXPECT_EQ(plan.placed.ports[2].info.mac, control::built_in_mac(2));
 }
 
+TEST(PortPlan, ARenamedPortKeepsItsPlace) {
+  const auto plan_of = [](const std::string& ports) { return plan_ports(placed(both()), config_of(ports)); };
+  const PortPlan plan = plan_of(std::string(kB) + ", {name: c, device: 'net_af_packet0,iface=eth0', mtu: 1400}");
+  EXPECT_THAT(plan.renamed, ElementsAre(0));
+  EXPECT_THAT(plan.reopened, ElementsAre(0));
+  EXPECT_THAT(plan.added, IsEmpty());
+  EXPECT_THAT(plan.removed, IsEmpty());
+  EXPECT_EQ(plan.placed.ports[0].info.name, "c");
+  EXPECT_THAT(plan.changes, ElementsAre("ports.c.addresses: not set, was ['10.0.0.1/24']",
+                                        "ports.c.mtu: '1400', was not set", "ports.c: renamed, was a"));
+  // Another device, and a device that can be open twice, are other ports.
+  EXPECT_THAT(plan_of(std::string(kA) + ", {name: c, device: none}").added, ElementsAre(2));
+  EXPECT_THAT(plan_of("{name: c, device: 'net_af_packet0,iface=eth0', queues: 2}").renamed, IsEmpty());
+  EXPECT_THAT(plan_of(std::string(kA) + ", {name: c, device: 'net_af_packet1,iface=eth1'}, " + kB).renamed, IsEmpty());
+}
+
+TEST(PortPlan, ARenamedPortMayTakeTheNameOfARemovedPort) {
+  auto now = placed(both());
+  now[0].removed = true;
+  now.push_back(
+      {config_of("{name: c, device: 'net_af_packet0,iface=eth0', addresses: [10.0.0.1/24]}").ports[0], false});
+  now[2].config.info.index = 2;
+  const PortPlan renamed = plan_ports(now, config_of(both()));
+  EXPECT_THAT(renamed.renamed, ElementsAre(2));
+  EXPECT_THAT(renamed.changes, ElementsAre("ports.a: renamed, was c"));
+  now[2].config = renamed.placed.ports[2];
+  EXPECT_TRUE(plan_ports(now, config_of(both())).is_empty());
+}
+
+TEST(PortPlan, ATwinWithThePortsNameIsRenamedWithIt) {
+  const PortPlan plan = plan_ports(placed("{name: a, device: 'net_af_packet0,iface=eth0', twin: true}"),
+                                   config_of("{name: c, device: 'net_af_packet0,iface=eth0', twin: true}"));
+  EXPECT_THAT(plan.new_twins, ElementsAre(0));
+  EXPECT_THAT(plan.changes, ElementsAre("ports.c: renamed, was a", "ports.c.twin: c, was a"));
+}
+
 TEST(PortPlan, NamesPortAndKeyOfWhatCanChangeAndOfWhatTakesARestart) {
   const PortPlan plan =
       plan_ports(placed(both()), config_of("{name: a, device: 'net_af_packet0,iface=eth0', addresses: [10.0.1.1/24], "

@@ -52,6 +52,7 @@ PortSlot::PortSlot(control::PortConfig config, std::unique_ptr<io::Port> port, s
 
 PortInfo PortSlot::info_of(const control::PortConfig& config, const io::Port& port) {
   PortInfo info = port.info();
+  info.name = config.info.name;
   info.addresses = config.info.addresses;
   info.ipv6_addresses = config.info.ipv6_addresses;
   return info;
@@ -170,6 +171,8 @@ void PortSlot::replace(control::PortConfig config, std::unique_ptr<io::Port> por
 
 void PortSlot::set_config(control::PortConfig config) {
   config_ = std::move(config);
+  info_.name = config_.info.name;
+  if (port_ != nullptr) port_->rename(info_.name);
   info_.addresses = config_.info.addresses;
   info_.ipv6_addresses = config_.info.ipv6_addresses;
   if (!std::holds_alternative<control::Ethdev>(config_.device)) info_.mtu = config_.info.mtu;

@@ -113,7 +113,7 @@ class PortSlot final : public io::Port {
   void remove();
   /// Sets the configuration and an open and started device, for a returning or changed port.
   void replace(control::PortConfig config, std::unique_ptr<io::Port> port);
-  /// Changes settings that do not affect the device: addresses and the twin.
+  /// Changes settings that do not affect the device: the name, addresses and the twin.
   void set_config(control::PortConfig config);
   /// Sets the function that opens the device.
   void set_reopen(io::Reopen reopen) { reopen_ = std::move(reopen); }

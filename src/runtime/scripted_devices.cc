@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include "penumbra/errors.h"
 
@@ -132,6 +134,11 @@ class ScriptedPort final : public io::Port {
   std::vector<std::unique_ptr<ScriptedTx>> tx_;
 };
 
+/// Returns the name of the script of the port's device: "a" for net_null_a.
+std::string device_of(const control::PortConfig& config) {
+  return std::get<control::Ethdev>(config.device).devargs.substr(std::string_view("net_null_").size());
+}
+
 }  // namespace
 
 std::unique_ptr<io::Port> DeviceScript::open(const control::PortConfig& config, std::uint16_t workers) {
@@ -150,6 +157,10 @@ std::string ChangingRouter::line(const std::string& name, const std::string& key
   return fmt::format("  - {{name: {0}, device: net_null_{0}, {1}}}\n", name, keys);
 }
 
+std::string ChangingRouter::line_of_device(const std::string& device, const std::string& name) {
+  return fmt::format("  - {{name: {}, device: net_null_{}, mtu: 1500}}\n", name, device);
+}
+
 std::string ChangingRouter::ports_a_b() {
   return line("a") + line("b");
 }
@@ -161,7 +172,7 @@ ChangingRouter::ChangingRouter(const std::string& ports, std::uint16_t workers) 
                                      [this](std::span<const control::PortConfig> configs, std::uint16_t count) {
                                        std::vector<std::unique_ptr<io::Port>> opened;
                                        for (const auto& each : configs)
-                                         opened.push_back(device(each.info.name).open(each, count));
+                                         opened.push_back(device(device_of(each)).open(each, count));
                                        return opened;
                                      });
 }

@@ -56,6 +56,8 @@ class ChangingRouter {
   static std::string ports_a_b();
   /// Returns the line of a port: "  - {name: a, device: net_null_a, KEYS}".
   static std::string line(const std::string& name, const std::string& keys = "mtu: 1500");
+  /// Returns the line of a port with the device of port `device`.
+  static std::string line_of_device(const std::string& device, const std::string& name);
 
   control::RouterConfig config(const std::string& ports) const;
   DeviceScript& device(const std::string& name) { return scripts_.at(name); }
