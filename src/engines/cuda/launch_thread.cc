@@ -31,9 +31,9 @@ LaunchThread::LaunchThread(std::function<std::unique_ptr<Device>(unsigned)> open
       open_(std::move(open)),
       options_(options),
       inbox_(kInbox),
-      lanes_(options.constraints.streams.value_or(kUsualStreams)) {
-  for (Lane& lane : lanes_) lane.jobs.reserve(kMostSegments);
-  flying_.reserve(lanes_.size());
+      streams_(options.constraints.streams.value_or(kUsualStreams)) {
+  for (Stream& stream : streams_) stream.jobs.reserve(kMostSegments);
+  flying_.reserve(streams_.size());
 }
 
 LaunchThread::~LaunchThread() {
@@ -116,37 +116,37 @@ bool LaunchThread::advance_tables() {
 bool LaunchThread::finish() {
   const std::size_t before = flying_.size();
   for (auto index = flying_.begin(); index != flying_.end();) {
-    Lane& lane = lanes_[*index];
-    if (!lane.group->is_waited_for && has_ended(*index)) {
-      land(lane);
+    Stream& stream = streams_[*index];
+    if (!stream.group->is_waited_for && has_ended(*index)) {
+      land(stream);
       index = flying_.erase(index);  // One at a time, so that flying_ stays correct if has_ended() throws.
     } else {
-      lane.group->is_waited_for = true;
+      stream.group->is_waited_for = true;
       ++index;
     }
   }
-  for (const unsigned index : flying_) lanes_[index].group->is_waited_for = false;
+  for (const unsigned index : flying_) streams_[index].group->is_waited_for = false;
   return flying_.size() < before;
 }
 
-bool LaunchThread::has_ended(unsigned lane) {
-  if (device_->reached(lane)) return true;
-  if (Clock::now() - lanes_[lane].since > options_.patience) {
+bool LaunchThread::has_ended(unsigned index) {
+  if (device_->reached(index)) return true;
+  if (Clock::now() - streams_[index].since > options_.patience) {
     throw endless("a launch", options_.patience);
   }
   return false;
 }
 
 /// Gives back the jobs of a launch that has ended.
-void LaunchThread::land(Lane& lane) {
-  lane.group->table->leave(lane.copy);
-  --lane.group->flying;
-  give_back(lane, Job::State::done);
+void LaunchThread::land(Stream& stream) {
+  stream.group->table->leave(stream.copy);
+  --stream.group->flying;
+  give_back(stream, Job::State::done);
 }
 
-void LaunchThread::give_back(Lane& lane, Job::State state) noexcept {
-  for (Job* job : lane.jobs) give_back(*job, state);
-  lane.jobs.clear();
+void LaunchThread::give_back(Stream& stream, Job::State state) noexcept {
+  for (Job* job : stream.jobs) give_back(*job, state);
+  stream.jobs.clear();
 }
 
 bool LaunchThread::take() {
@@ -178,11 +178,11 @@ void LaunchThread::put_into_group(Job& job, Clock::time_point now) {
 
 bool LaunchThread::launch() {
   bool launched = false;
-  for (unsigned lane = 0; lane < lanes_.size() && waiting_ > 0; ++lane) {
-    if (!lanes_[lane].jobs.empty()) continue;
+  for (unsigned index = 0; index < streams_.size() && waiting_ > 0; ++index) {
+    if (!streams_[index].jobs.empty()) continue;
     bool found = false;
     for (std::size_t i = 0; i < groups_.size() && !found; ++i) {
-      found = launch(*groups_[next_group_++ % groups_.size()], lane);
+      found = launch(*groups_[next_group_++ % groups_.size()], index);
     }
     if (!found) break;
     launched = true;
@@ -199,69 +199,69 @@ bool LaunchThread::is_ripe(Group& group) const {
 }
 
 /// Launches the group's oldest jobs for which the table is ready; returns false if there are none.
-bool LaunchThread::launch(Group& group, unsigned lane_index) {
+bool LaunchThread::launch(Group& group, unsigned index) {
   if (group.flying == group.plan.streams || !is_ripe(group)) return false;
-  Lane& lane = lanes_[lane_index];
-  while (lane.jobs.size() < group.plan.gather && group.head < group.tail &&
+  Stream& stream = streams_[index];
+  while (stream.jobs.size() < group.plan.gather && group.head < group.tail &&
          group.table->shows(group.at(group.head).state)) {
     Job* const job = group.at(group.head++).job;
     group.items -= job->items;
     group.hurried -= job->is_hurried ? 1 : 0;
-    lane.jobs.push_back(job);
+    stream.jobs.push_back(job);
   }
-  if (lane.jobs.empty()) return false;
-  waiting_ -= lane.jobs.size();
+  if (stream.jobs.empty()) return false;
+  waiting_ -= stream.jobs.size();
   ++group.flying;
-  lane.group = &group;
-  lane.copy = group.table->enter();
-  lane.since = Clock::now();
-  send(lane, lane_index);
-  flying_.push_back(lane_index);
+  stream.group = &group;
+  stream.copy = group.table->enter();
+  stream.since = Clock::now();
+  send(stream, index);
+  flying_.push_back(index);
   if (is_calibrating_) return true;
   launches_.fetch_add(1, std::memory_order_relaxed);
-  const auto batches = std::ranges::count(lane.jobs, true, &Job::is_last);
+  const auto batches = std::ranges::count(stream.jobs, true, &Job::is_last);
   batches_.fetch_add(static_cast<std::uint64_t>(batches), std::memory_order_relaxed);
   return true;
 }
 
-/// Gives the lane's work to its stream.
-void LaunchThread::send(Lane& lane, unsigned stream) {
-  const Shader& shader = *lane.group->shader;
-  const bool copies = is_copied(lane);
+/// Gives the work of the next launch to the stream.
+void LaunchThread::send(Stream& stream, unsigned index) {
+  const Shader& shader = *stream.group->shader;
+  const bool copies = is_copied(stream);
   if (copies) {
-    for_each_run(lane.jobs, &Job::inputs, &Shader::input_bytes,
+    for_each_run(stream.jobs, &Job::inputs, &Shader::input_bytes,
                  [&](std::byte* device, const std::byte* host, std::size_t bytes) {
-                   device_->to_device(stream, device, host, bytes);
+                   device_->to_device(index, device, host, bytes);
                  });
   }
-  for (std::size_t i = 0; i < lane.jobs.size(); ++i) fill(segments_[i], *lane.jobs[i], !copies);
-  device_->launch(stream, {&shader, lane.group->table->view(lane.copy), {segments_.data(), lane.jobs.size()}});
+  for (std::size_t i = 0; i < stream.jobs.size(); ++i) fill(segments_[i], *stream.jobs[i], !copies);
+  device_->launch(index, {&shader, stream.group->table->view(stream.copy), {segments_.data(), stream.jobs.size()}});
   if (copies) {
-    for_each_run(lane.jobs, &Job::outputs, &Shader::output_bytes,
+    for_each_run(stream.jobs, &Job::outputs, &Shader::output_bytes,
                  [&](const std::byte* device, std::byte* host, std::size_t bytes) {
-                   device_->to_host(stream, host, device, bytes);
+                   device_->to_host(index, host, device, bytes);
                  });
   }
-  device_->mark(stream);
+  device_->mark(index);
 }
 
 /// True if the launch works on copies in GPU memory. The jobs are then sorted by their columns, so that one copy takes
 /// adjacent columns.
-bool LaunchThread::is_copied(Lane& lane) const {
-  if (lane.group->plan.access == Access::mapped) return false;
+bool LaunchThread::is_copied(Stream& stream) const {
+  if (stream.group->plan.access == Access::mapped) return false;
   std::uint64_t items = 0;
-  for (const Job* job : lane.jobs) items += job->items;
-  if (lane.group->plan.access == Access::by_length && items * lane.group->item_bytes < lane.group->least_copied)
+  for (const Job* job : stream.jobs) items += job->items;
+  if (stream.group->plan.access == Access::by_length && items * stream.group->item_bytes < stream.group->least_copied)
     return false;
-  std::ranges::sort(lane.jobs, std::less<>(), [](const Job* job) {
+  std::ranges::sort(stream.jobs, std::less<>(), [](const Job* job) {
     const std::byte* begin = job->inputs.staged;
     return begin != nullptr ? begin : item_of(job->batch->inputs[0], job->first, job->shader->input_bytes[0]);
   });
-  if (lane.group->plan.access == Access::copied) return true;
+  if (stream.group->plan.access == Access::copied) return true;
   std::size_t runs = 0;
-  for_each_run(lane.jobs, &Job::inputs, &Shader::input_bytes,
+  for_each_run(stream.jobs, &Job::inputs, &Shader::input_bytes,
                [&runs](const std::byte*, const std::byte*, std::size_t) { ++runs; });
-  return items * lane.group->item_bytes >= lane.group->least_copied * runs;
+  return items * stream.group->item_bytes >= stream.group->least_copied * runs;
 }
 
 /// Calls `copy` with each run of adjacent columns of one direction: its device address, host address and bytes. Jobs of

@@ -110,7 +110,7 @@ class LaunchThread final : public DeviceThread {
     Waiting& at(std::size_t position) { return ring[position % ring.size()]; }
   };
   /// A stream and its jobs in flight.
-  struct Lane {
+  struct Stream {
     std::vector<Job*> jobs;
     Group* group = nullptr;
     unsigned copy = 0;
@@ -127,9 +127,9 @@ class LaunchThread final : public DeviceThread {
   bool finish();
   bool take();
   bool launch();
-  bool launch(Group& group, unsigned lane);
-  bool has_ended(unsigned lane);
-  static void land(Lane& lane);
+  bool launch(Group& group, unsigned index);
+  bool has_ended(unsigned index);
+  static void land(Stream& stream);
   void put_into_group(Job& job, Clock::time_point now);
   bool is_ripe(Group& group) const;
   struct Sample;
@@ -137,21 +137,21 @@ class LaunchThread final : public DeviceThread {
   void choose_plan(Group& group, Sample& sample);
   double cost(Group& group, Sample& sample, const LaunchPlan& plan);
   void add_choice(const Choice& choice);
-  void send(Lane& lane, unsigned stream);
-  bool is_copied(Lane& lane) const;
+  void send(Stream& stream, unsigned index);
+  bool is_copied(Stream& stream) const;
   template <class Copy>
   static void for_each_run(const std::vector<Job*>& jobs, Places Job::* direction,
                            std::vector<std::size_t> Shader::* element_bytes, const Copy& copy);
   static void fill(Segment& segment, const Job& job, bool is_mapped) noexcept;
   static bool is_reached(const Job& job) noexcept;
   Group* group_of(const Shader& shader, const Table& table);
-  unsigned copy_stream() const { return static_cast<unsigned>(lanes_.size()); }  ///< Follows the streams of launches.
+  unsigned copy_stream() const { return static_cast<unsigned>(streams_.size()); }  ///< Follows the streams of launches.
   void reach(SharedMemory& memory);
   void let_go(SharedMemory& memory) noexcept;
   static void give_back(Job& job, Job::State state) noexcept { job.state.store(state, std::memory_order_release); }
-  static void give_back(Lane& lane, Job::State state) noexcept;
+  static void give_back(Stream& stream, Job::State state) noexcept;
   void give_back_what_waits() noexcept;
-  std::vector<unsigned> busy_lanes() const;
+  std::vector<unsigned> busy_streams() const;
   void wait_for_the_end();
   void wait_for_launches() noexcept;
 
@@ -166,11 +166,11 @@ class LaunchThread final : public DeviceThread {
   std::unique_ptr<QuietMemory> memory_;  ///< Memory of device_.
   std::vector<std::shared_ptr<SharedMemory>> memories_;
   std::vector<TableCopies*> tables_;
-  std::vector<Lane> lanes_;
+  std::vector<Stream> streams_;
   std::vector<std::unique_ptr<Group>> groups_;
   Group* last_group_ = nullptr;
   std::size_t waiting_ = 0;       ///< Jobs in groups.
-  std::vector<unsigned> flying_;  ///< Lanes in flight, oldest first; all of their work has been given to their streams.
+  std::vector<unsigned> flying_;  ///< Streams with a whole launch in flight, oldest first.
   std::size_t next_group_ = 0;
   std::array<Segment, kMostSegments> segments_;
   bool is_final_ = false, is_calibrating_ = false;

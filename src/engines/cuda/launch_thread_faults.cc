@@ -50,11 +50,11 @@ void LaunchThread::wait_for_the_end() {
   cuda::wait_for_the_end(*device_, copy_stream(), flying_, options_.patience);
 }
 
-/// Returns the busy lanes, including a lane whose work was sent only in part.
-std::vector<unsigned> LaunchThread::busy_lanes() const {
+/// Returns the busy streams, including a stream whose work was sent only in part.
+std::vector<unsigned> LaunchThread::busy_streams() const {
   std::vector<unsigned> busy;
-  for (unsigned index = 0; index < lanes_.size(); ++index) {
-    if (!lanes_[index].jobs.empty()) busy.push_back(index);
+  for (unsigned index = 0; index < streams_.size(); ++index) {
+    if (!streams_[index].jobs.empty()) busy.push_back(index);
   }
   return busy;
 }
@@ -79,15 +79,15 @@ void LaunchThread::give_back_what_waits() noexcept {
 /// work; jobs that it cannot answer return when it is closed.
 void LaunchThread::wait_for_launches() noexcept {
   const auto give_up = [this](unsigned index) {
-    if (is_final_) give_back(lanes_[index], Job::State::lost);
+    if (is_final_) give_back(streams_[index], Job::State::lost);
   };
-  for (unsigned index = 0; index < lanes_.size(); ++index) {
+  for (unsigned index = 0; index < streams_.size(); ++index) {
     if (std::ranges::find(flying_, index) == flying_.end()) give_up(index);
   }
   const auto is_over = [&](unsigned index) {
     try {
       if (!has_ended(index)) return false;
-      give_back(lanes_[index], Job::State::done);
+      give_back(streams_[index], Job::State::done);
     } catch (const DeviceError&) {
       give_up(index);
     }
@@ -111,7 +111,7 @@ void LaunchThread::lose(const DeviceError& error) {
       pause;  // Closing the device needs a pause; if a kernel cannot be ended for it, the GPU counts as failed.
   if (device_ != nullptr && !is_final_) {
     pause.emplace();
-    if (const auto second = why_it_does_not_end(*device_, copy_stream(), busy_lanes(), options_.patience)) {
+    if (const auto second = why_it_does_not_end(*device_, copy_stream(), busy_streams(), options_.patience)) {
       is_final_ = true;
       what += std::string("; then ") + second->what();
     }
@@ -130,7 +130,7 @@ void LaunchThread::lose(const DeviceError& error) {
     memory->is_reached.store(false, std::memory_order_relaxed);
     memory->mapped = memory->device = nullptr;
   }
-  for (Lane& lane : lanes_) give_back(lane, Job::State::lost);
+  for (Stream& stream : streams_) give_back(stream, Job::State::lost);
   for (const auto& group : groups_) {
     group->flying = 0;
     group->is_waited_for = false;
