@@ -99,13 +99,13 @@ bool Rib::put(const RibKey<Prefix>& key, const Spec& spec, RibPlace place, bool 
   }
   targets_.release(target);
   RibEntry<Prefix>& entry = **same;
-  const bool told_again = syncing && entry.stale;
-  const bool moves = told_again || (!syncing && place != RibPlace::last);
+  const bool reported_again = syncing && entry.stale;
+  const bool moves = reported_again || (!syncing && place != RibPlace::last);
   if (entry.direct != direct || (moves && entry.order != order)) of_family.dirty.push_back(key.prefix);
   if (moves) entry.order = static_cast<std::uint16_t>(order);
   unmark(entry);
   entry.direct = direct;
-  return told_again || replaces_itself;
+  return reported_again || replaces_itself;
 }
 
 template <class Prefix>

@@ -22,9 +22,9 @@ namespace {
 
 class RibTest : public testing::Test {
  protected:
-  FeedTarget best(const char* prefix) { return told_.ipv4.at(net(prefix)); }
-  Told told_;
-  Rib rib_{told_};
+  FeedTarget best(const char* prefix) { return reported_.ipv4.at(net(prefix)); }
+  RecordingListener reported_;
+  Rib rib_{reported_};
 };
 
 TEST_F(RibTest, TheSourceComesBeforeTheMetricAndTheMetricBeforeTheOrder) {
@@ -50,16 +50,16 @@ TEST_F(RibTest, TheSourceComesBeforeTheMetricAndTheMetricBeforeTheOrder) {
 
 TEST_F(RibTest, ABatchReportsOfAPrefixOnlyWhatBecomesOfIt) {
   rib_.put(RibKey{net("10.0.0.0/8"), 2, 0}, via(1), RibPlace::only);
-  EXPECT_EQ(told_.changes, 0U);
+  EXPECT_EQ(reported_.changes, 0U);
   rib_.commit();
-  EXPECT_EQ(told_.changes, 1U);
+  EXPECT_EQ(reported_.changes, 1U);
   EXPECT_TRUE(rib_.remove(RibKey{net("10.0.0.0/8"), 2, 0}, via(1)));
   rib_.put(RibKey{net("10.0.0.0/8"), 2, 0}, via(1), RibPlace::only);
   rib_.put(RibKey{net("11.0.0.0/8"), 2, 0}, via(1), RibPlace::only);
   EXPECT_TRUE(rib_.remove(RibKey{net("11.0.0.0/8"), 2, 0}, via(1)));
   rib_.commit();
-  EXPECT_EQ(told_.changes, 1U) << "gone and come again, come and gone again";
-  EXPECT_EQ(told_.commits, 2U);
+  EXPECT_EQ(reported_.changes, 1U) << "gone and come again, come and gone again";
+  EXPECT_EQ(reported_.commits, 2U);
 }
 
 TEST_F(RibTest, TheOnlyRouteOfAKeyComesInPlaceOfTheStaleOneAtOnce) {
@@ -82,7 +82,7 @@ TEST_F(RibTest, TheOnlyRouteOfAKeyComesInPlaceOfTheStaleOneAtOnce) {
   rib_.end_sync(2);
   EXPECT_EQ(rib_.stale(2), 0U);
   rib_.commit();
-  EXPECT_TRUE(told_.ipv4.empty());
+  EXPECT_TRUE(reported_.ipv4.empty());
 }
 
 TEST_F(RibTest, WhatIsLeftOfARouteThatLosesNextHopsComesInItsPlace) {
@@ -107,7 +107,7 @@ TEST_F(RibTest, WhatIsLeftOfARouteThatLosesNextHopsComesInItsPlace) {
   rib_.put(six, via(2, 0), RibPlace::last);
   rib_.put(six_shared, both, RibPlace::last);
   rib_.commit();
-  const auto changes = told_.changes;
+  const auto changes = reported_.changes;
   rib_.lose_hops(2, over_port_1);
   EXPECT_EQ(rib_.targets(six), (std::vector{via(2, 1), via(2, 0)})) << "the kernel says so, of one of them";
   EXPECT_EQ(rib_.targets(six_shared), std::vector{via(1, 0)});
@@ -117,11 +117,11 @@ TEST_F(RibTest, WhatIsLeftOfARouteThatLosesNextHopsComesInItsPlace) {
                                                   {net("11.0.0.0/8"), via(3, 0)},
                                                   {net("12.0.0.0/8"), via(2, 1)},
                                                   {net("14.0.0.0/8"), via(4, 0)}};
-  EXPECT_EQ(told_.ipv4, expected) << "another source's route stays";
-  EXPECT_EQ(told_.changes, changes + 5);
+  EXPECT_EQ(reported_.ipv4, expected) << "another source's route stays";
+  EXPECT_EQ(reported_.changes, changes + 5);
   rib_.lose_hops(2, over_port_1);
   rib_.commit();
-  EXPECT_EQ(told_.changes, changes + 5) << "nothing is left to lose";
+  EXPECT_EQ(reported_.changes, changes + 5) << "nothing is left to lose";
 }
 
 TEST_F(RibTest, RoutesStayWhereTheyLedWhenTheirObjectsAreForgotten) {
@@ -134,13 +134,13 @@ TEST_F(RibTest, RoutesStayWhereTheyLedWhenTheirObjectsAreForgotten) {
   rib_.put(by_group, group, RibPlace::only);
   rib_.put(RibKey{net("12.0.0.0/8"), 3, 0}, ObjectRef{3, 1}, RibPlace::only);
   rib_.commit();
-  const auto before = told_.ipv4;
-  const auto changes = told_.changes;
+  const auto before = reported_.ipv4;
+  const auto changes = reported_.changes;
   rib_.detach_objects(2);
   rib_.set_object(one, via(7));
   rib_.commit();
-  EXPECT_EQ(told_.ipv4, before);
-  EXPECT_EQ(told_.changes, changes);
+  EXPECT_EQ(reported_.ipv4, before);
+  EXPECT_EQ(reported_.changes, changes);
   EXPECT_EQ(rib_.rows(net("10.0.0.0/8")).at(0).object_id, std::nullopt);
   EXPECT_EQ(rib_.rows(net("12.0.0.0/8")).at(0).object_id, 1U) << "another source's";
   rib_.put(by_one, one, RibPlace::only);
@@ -149,25 +149,25 @@ TEST_F(RibTest, RoutesStayWhereTheyLedWhenTheirObjectsAreForgotten) {
   EXPECT_EQ(rib_.different_targets(), 3U);
 }
 
-TEST_F(RibTest, ASynchronizationWithdrawsOnlyWhatIsNotToldAgain) {
+TEST_F(RibTest, ASynchronizationWithdrawsOnlyWhatIsNotReportedAgain) {
   rib_.put(RibKey{net("10.0.0.0/8"), 2, 0}, via(1), RibPlace::only);
   rib_.put(RibKey{net("11.0.0.0/8"), 2, 0}, via(2), RibPlace::only);
   rib_.put(RibKey{net("11.0.0.0/8"), 1, 0}, via(3), RibPlace::only);
   rib_.put(RibKey{net("12.0.0.0/8"), 2, 0}, via(4), RibPlace::only);
   rib_.commit();
-  const auto before = told_.changes;
+  const auto before = reported_.changes;
   rib_.begin_sync(2);
   rib_.put(RibKey{net("12.0.0.0/8"), 2, 0}, via(5), RibPlace::only);
   rib_.put(RibKey{net("10.0.0.0/8"), 2, 0}, via(1), RibPlace::only);
   rib_.end_sync(2);
   rib_.commit();
-  EXPECT_EQ(told_.changes, before + 1);
-  EXPECT_EQ(told_.ipv4,
+  EXPECT_EQ(reported_.changes, before + 1);
+  EXPECT_EQ(reported_.ipv4,
             (std::map{std::pair(net("10.0.0.0/8"), via(1)), {net("11.0.0.0/8"), via(3)}, {net("12.0.0.0/8"), via(5)}}));
   rib_.begin_sync(2);
   rib_.cancel_sync(2);
   rib_.commit();
-  EXPECT_EQ(told_.ipv4.size(), 3U);
+  EXPECT_EQ(reported_.ipv4.size(), 3U);
 }
 
 TEST_F(RibTest, ANextHopObjectChangesAllItsRoutesAndTakesThemAlong) {
@@ -193,7 +193,7 @@ TEST_F(RibTest, ANextHopObjectChangesAllItsRoutesAndTakesThemAlong) {
   EXPECT_EQ(best("11.0.0.0/8"), via(9));
   rib_.put(RibKey{net("12.0.0.0/8"), 2, 0}, ObjectRef{2, 55}, RibPlace::only);
   rib_.commit();
-  EXPECT_FALSE(told_.ipv4.contains(net("12.0.0.0/8"))) << "an object that nobody has told of";
+  EXPECT_FALSE(reported_.ipv4.contains(net("12.0.0.0/8"))) << "an object that nobody has reported";
 }
 
 TEST_F(RibTest, ARouteCountsWhenItsObjectIsKnown) {
@@ -224,9 +224,10 @@ TEST_F(RibTest, ARouteThatGoesWithItsObjectIsNotUnreachableBefore) {
   rib_.remove(RibKey{net("10.0.0.0/8"), 2, 0}, ObjectRef{2, 7});
   rib_.put(RibKey{net("11.0.0.0/8"), 2, 0}, via(2), RibPlace::only);
   rib_.remove_object({2, 7});
-  const std::size_t before = told_.changes;
+  const std::size_t before = reported_.changes;
   rib_.commit();
-  EXPECT_EQ(told_.changes, before + 2) << "one is removed, one leads elsewhere, and nothing else is told meanwhile";
+  EXPECT_EQ(reported_.changes, before + 2)
+      << "one is removed, one leads elsewhere, and nothing else is reported meanwhile";
 }
 
 /// Returns the first word of each line of a file, or nothing if the file does not exist.
@@ -249,7 +250,7 @@ TEST_F(RibTest, ARealTableComesChangesAndGoes) {
   std::map<Ipv4Prefix, FeedTarget> ipv4;
   std::map<Ipv6Prefix, FeedTarget> ipv6;
   Random random(9);
-  const auto tell = [&](RibSource source, std::size_t step, std::uint32_t gateways) {
+  const auto report = [&](RibSource source, std::size_t step, std::uint32_t gateways) {
     for (std::size_t i = 0; i < words.size(); i += step * kSanitizerScale) {
       const FeedTarget target = via(1 + random.below(gateways));
       if (const auto four = parse_ipv4_prefix(words[i])) {
@@ -263,17 +264,17 @@ TEST_F(RibTest, ARealTableComesChangesAndGoes) {
     }
     rib_.commit();
   };
-  tell(3, 1, 200);
+  report(3, 1, 200);
   EXPECT_GT(ipv4.size() * kSanitizerScale, 800'000U);
   EXPECT_GT(ipv6.size() * kSanitizerScale, 100'000U);
-  EXPECT_TRUE(told_.ipv4 == ipv4 && told_.ipv6 == ipv6);
+  EXPECT_TRUE(reported_.ipv4 == ipv4 && reported_.ipv6 == ipv6);
   const auto without = ipv4;
-  tell(2, 3, 10);
-  EXPECT_TRUE(told_.ipv4 == ipv4 && told_.ipv6 == ipv6);
+  report(2, 3, 10);
+  EXPECT_TRUE(reported_.ipv4 == ipv4 && reported_.ipv6 == ipv6);
   rib_.begin_sync(2);
   rib_.end_sync(2);
   rib_.commit();
-  EXPECT_TRUE(told_.ipv4 == without) << "the other source's come forth again";
+  EXPECT_TRUE(reported_.ipv4 == without) << "the other source's come forth again";
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace penumbra::control {
 
 /// Keeps the reported routes as a table.
-class Told final : public RouteListener {
+class RecordingListener final : public RouteListener {
  public:
   void set_route(Ipv4Prefix prefix, const FeedTarget& target) override { set(ipv4, prefix, target); }
   void set_route(Ipv6Prefix prefix, const FeedTarget& target) override { set(ipv6, prefix, target); }
@@ -28,7 +28,7 @@ class Told final : public RouteListener {
   void remove_neighbour(std::uint16_t /*port*/, Ipv6Address /*address*/) override {}
   void commit() override {
     ++commits;
-    told_of_.clear();
+    changed_.clear();
   }
 
   std::map<Ipv4Prefix, FeedTarget> ipv4;
@@ -48,10 +48,10 @@ class Told final : public RouteListener {
   /// in a batch.
   void count(auto prefix) {
     ++changes;
-    EXPECT_TRUE(told_of_.insert(to_string(prefix)).second) << to_string(prefix) << " is told of twice in a batch";
+    EXPECT_TRUE(changed_.insert(to_string(prefix)).second) << to_string(prefix) << " is reported twice in a batch";
   }
 
-  std::set<std::string> told_of_;
+  std::set<std::string> changed_;
 };
 
 inline FeedTarget via(std::uint32_t gateway, std::uint16_t port = 0) {

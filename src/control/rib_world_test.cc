@@ -89,8 +89,8 @@ class RibWorld {
   }
   void check() {
     rib_.commit();
-    ASSERT_EQ(told_.ipv4, ipv4_.best(objects_));
-    ASSERT_EQ(told_.ipv6, ipv6_.best(objects_));
+    ASSERT_EQ(reported_.ipv4, ipv4_.best(objects_));
+    ASSERT_EQ(reported_.ipv6, ipv6_.best(objects_));
     for (const auto& [key, list] : ipv4_.routes) {
       const auto& [prefix, source, metric] = key;
       std::vector<FeedTarget> wanted;
@@ -104,7 +104,7 @@ class RibWorld {
       rib_.end_sync(source);
     }
     rib_.commit();
-    EXPECT_TRUE(told_.ipv4.empty() && told_.ipv6.empty());
+    EXPECT_TRUE(reported_.ipv4.empty() && reported_.ipv6.empty());
     EXPECT_EQ(rib_.routes(), 0U);
     EXPECT_EQ(rib_.different_targets(), 0U) << "no target is left over";
   }
@@ -194,12 +194,12 @@ class RibWorld {
         rib_.set_object(ref, content);
       }
     }
-    tell_again(ipv4_.routes, source);
-    tell_again(ipv6_.routes, source);
+    report_again(ipv4_.routes, source);
+    report_again(ipv6_.routes, source);
     rib_.end_sync(source);
   }
   template <class Routes>
-  void tell_again(Routes& routes, RibSource source) {
+  void report_again(Routes& routes, RibSource source) {
     for (auto& [key, list] : routes) {
       const auto& [prefix, of, metric] = key;
       if (of != source) continue;
@@ -213,8 +213,8 @@ class RibWorld {
   }
 
   Random random_;
-  Told told_;
-  Rib rib_{told_};
+  RecordingListener reported_;
+  Rib rib_{reported_};
   std::map<ObjectRef, ObjectContent> objects_;
   Oracle<Ipv4Prefix> ipv4_;
   Oracle<Ipv6Prefix> ipv6_;

@@ -125,9 +125,9 @@ TEST(Router, TellsEnginesWhenMoreIsWaitingAndFunctionsWhenToFetchAhead) {
   bed.run_and_check({});
   const test::Watched after = test::watched();
   EXPECT_GT(after.whole, before.whole);
-  EXPECT_EQ(after.whole_pressed - before.whole_pressed, after.whole - before.whole);
+  EXPECT_EQ(after.whole_with_backlog - before.whole_with_backlog, after.whole - before.whole);
   EXPECT_GT(after.smaller, before.smaller);
-  EXPECT_EQ(after.smaller_pressed, before.smaller_pressed);
+  EXPECT_EQ(after.smaller_with_backlog, before.smaller_with_backlog);
   EXPECT_GT(after.ahead, before.ahead);
   EXPECT_EQ(test::chunks_fetched_ahead() - ahead_before, after.ahead - before.ahead);
 }

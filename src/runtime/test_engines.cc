@@ -53,7 +53,7 @@ class StuckQueue final : public EngineQueue {
 };
 
 struct Watching {
-  std::atomic<std::uint64_t> whole{0}, whole_pressed{0}, smaller{0}, smaller_pressed{0}, ahead{0};
+  std::atomic<std::uint64_t> whole{0}, whole_with_backlog{0}, smaller{0}, smaller_with_backlog{0}, ahead{0};
 } watching;
 
 class WatchQueue final : public EngineQueue {
@@ -61,7 +61,7 @@ class WatchQueue final : public EngineQueue {
   Submitted submit(Batch& batch) noexcept override {
     const bool is_whole = batch.items == Chunk::kCapacity;
     ++(is_whole ? watching.whole : watching.smaller);
-    if (batch.has_backlog) ++(is_whole ? watching.whole_pressed : watching.smaller_pressed);
+    if (batch.has_backlog) ++(is_whole ? watching.whole_with_backlog : watching.smaller_with_backlog);
     ++batches_;
     shade(batch);
     return Submitted::done;
@@ -201,7 +201,7 @@ std::uint64_t batches_reordered() {
   return reordered.load();
 }
 Watched watched() {
-  return {watching.whole, watching.whole_pressed, watching.smaller, watching.smaller_pressed, watching.ahead};
+  return {watching.whole, watching.whole_with_backlog, watching.smaller, watching.smaller_with_backlog, watching.ahead};
 }
 std::uint64_t times_full() {
   return full.load();

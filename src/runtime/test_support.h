@@ -211,7 +211,7 @@ std::uint64_t times_full();
 /// Counts of all test_watch queues: batches of a chunk's capacity and smaller ones, those with an rx backlog, and how
 /// often the queues fetched ahead.
 struct Watched {
-  std::uint64_t whole = 0, whole_pressed = 0, smaller = 0, smaller_pressed = 0, ahead = 0;
+  std::uint64_t whole = 0, whole_with_backlog = 0, smaller = 0, smaller_with_backlog = 0, ahead = 0;
 };
 Watched watched();
 /// Makes the next worker that uses a test_stuck queue hang. Returns when it hangs.

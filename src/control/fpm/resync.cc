@@ -7,9 +7,9 @@ namespace penumbra::control::fpm {
 
 void Resync::connected(Clock::time_point now, std::size_t stale) {
   connected_ = true;
-  told_everything_ = false;
+  reported_everything_ = false;
   stale_ = stale;
-  last_told_again_ = now;
+  last_reported_again_ = now;
 }
 
 void Resync::lost(Clock::time_point now) {
@@ -25,11 +25,11 @@ Resync::Due Resync::due(Clock::time_point now, std::size_t stale) {
     hold_until_.reset();
     return Due::withdraw;
   }
-  if (told_everything_) return Due::nothing;
-  if (stale < stale_) last_told_again_ = now;
+  if (reported_everything_) return Due::nothing;
+  if (stale < stale_) last_reported_again_ = now;
   stale_ = stale;
-  if (stale > 0 && now < last_told_again_ + settle_) return Due::nothing;
-  told_everything_ = true;
+  if (stale > 0 && now < last_reported_again_ + settle_) return Due::nothing;
+  reported_everything_ = true;
   hold_until_.reset();
   return Due::sweep;
 }

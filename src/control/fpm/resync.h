@@ -31,10 +31,10 @@ class Resync {
 
  private:
   Clock::duration settle_, hold_;
-  bool connected_ = false, told_everything_ = false;
+  bool connected_ = false, reported_everything_ = false;
   bool overdue_ = false;  ///< Stale routes have been held long enough.
   std::size_t stale_ = 0;
-  Clock::time_point last_told_again_;
+  Clock::time_point last_reported_again_;
   std::optional<Clock::time_point> hold_until_;
 };
 

@@ -22,13 +22,13 @@ TEST_F(ResyncTest, NothingIsDueBeforeTheFirstClient) {
   EXPECT_EQ(due(100000s, 0), Due::nothing);
 }
 
-TEST_F(ResyncTest, AClientAfterWhichNothingIsStaleHasToldEverything) {
+TEST_F(ResyncTest, AClientAfterWhichNothingIsStaleHasReportedEverything) {
   resync_.connected(at(1s), 0);
   EXPECT_EQ(due(1s, 0), Due::sweep);
   EXPECT_EQ(due(200s, 0), Due::nothing);
 }
 
-TEST_F(ResyncTest, StaleRoutesWaitAsLongAsSomeAreToldAgain) {
+TEST_F(ResyncTest, StaleRoutesWaitAsLongAsSomeAreReportedAgain) {
   resync_.connected(at(0s), 5);
   EXPECT_EQ(due(9s, 4), Due::nothing);
   EXPECT_EQ(due(18s, 3), Due::nothing);
@@ -37,7 +37,7 @@ TEST_F(ResyncTest, StaleRoutesWaitAsLongAsSomeAreToldAgain) {
   EXPECT_EQ(due(29s, 0), Due::nothing);
 }
 
-TEST_F(ResyncTest, AllThatIsStaleToldAgainEndsIt) {
+TEST_F(ResyncTest, AllThatIsStaleReportedAgainEndsIt) {
   resync_.connected(at(0s), 5);
   EXPECT_EQ(due(1s, 0), Due::sweep);
 }
@@ -72,7 +72,7 @@ TEST_F(ResyncTest, ClientsThatComeAndGoAndDoNotTellEverythingDoNotKeepThemForEve
   }
   resync_.connected(at(99s), 5);
   resync_.lost(at(101s));
-  EXPECT_EQ(due(101s, 2), Due::sweep) << "what the last one did not tell again";
+  EXPECT_EQ(due(101s, 2), Due::sweep) << "what the last one did not report again";
   EXPECT_EQ(due(102s, 2), Due::nothing) << "what it did is held anew";
   EXPECT_EQ(due(201s, 2), Due::withdraw);
 }

@@ -44,7 +44,7 @@ void Source::turn(const netlink::Links& links) {
     Batches& batches;
     ~Close() { batches.clear(); }
   } close_at_end{batches_};
-  if (interfaces_changed()) server_.drop("interfaces have changed, it is to tell everything again", *this);
+  if (interfaces_changed()) server_.drop("interfaces have changed, it must report everything again", *this);
   server_.receive(*this);
   batches_.clear();  // Reports to the listeners and releases the locks.
   withdraw(resync_.due(Clock::now(), stale()));

@@ -154,8 +154,8 @@ Follower::Batches Follower::open_batches() {
   return batches;
 }
 
-void Follower::tell(const std::function<void(RouteListener&)>& word) {
-  for (auto* const subscription : subscriptions_) word(subscription->listener());
+void Follower::notify(const std::function<void(RouteListener&)>& change) {
+  for (auto* const subscription : subscriptions_) change(subscription->listener());
 }
 
 /// Handles the received messages. Returns true if there may be more.
@@ -189,7 +189,7 @@ void Follower::apply(const Message& message, Batches& batches) {
     // The kernel removes IPv4 routes that prefer the address as their source without reporting the removals.
     if (address->removed) ask_for_everything(kDebounce);
   } else if (const auto* const neighbour = std::get_if<NeighbourMessage>(&message.content)) {
-    neighbours_.apply(*neighbour, links_, [this](const auto& word) { tell(word); });
+    neighbours_.apply(*neighbour, links_, [this](const auto& change) { notify(change); });
   } else if (const auto* const route = std::get_if<RouteMessage>(&message.content)) {
     for (const auto& batch : batches) {
       if (batch->apply(*route, message.flags, links_)) ask_for_everything(kDebounce);
@@ -213,7 +213,7 @@ void Follower::synchronize() {
   next_synchronization_.reset();
   {
     Batches batches = open_batches();
-    if (!tell_everything(batches)) ask_for_everything(kDebounce);
+    if (!synchronize_all(batches)) ask_for_everything(kDebounce);
   }
   last_synchronization_ = Clock::now();
   longest_synchronization_ = last_synchronization_ - begun;
@@ -221,11 +221,11 @@ void Follower::synchronize() {
 }
 
 /// Synchronizes everything. Returns true if nothing can have been missed.
-bool Follower::tell_everything(Batches& batches) {
+bool Follower::synchronize_all(Batches& batches) {
   bool complete = false;
   const auto end_sync = [&] {
     for (const auto& batch : batches) batch->end_sync(RouteSource::kernel, complete);
-    neighbours_.end_sync(complete, [this](const auto& word) { tell(word); });
+    neighbours_.end_sync(complete, [this](const auto& change) { notify(change); });
   };
   try {
     complete = dump_everything(batches);

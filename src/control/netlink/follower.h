@@ -54,7 +54,7 @@ class Follower {
   void run();
   void follow();
   void synchronize();
-  bool tell_everything(Batches& batches);
+  bool synchronize_all(Batches& batches);
   bool dump_everything(Batches& batches);
   bool receive();
   void apply(const Message& message, Batches& batches);
@@ -64,7 +64,7 @@ class Follower {
   void set_problem(const std::string& problem);
   void ask_for_everything(Clock::duration delay);
   Batches open_batches();
-  void tell(const std::function<void(RouteListener&)>& word);
+  void notify(const std::function<void(RouteListener&)>& change);
 
   std::vector<std::string> twins_;  ///< By port.
   Log log_;

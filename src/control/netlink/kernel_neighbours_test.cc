@@ -27,78 +27,78 @@ class KernelNeighboursTest : public testing::TestWithParam<Adjacent::Address> {}
 
 TEST_P(KernelNeighboursTest, OneOnAnInterfaceThatWasMadeAnewStays) {
   Adjacent adjacent;
-  const auto tell = [&](const auto& word) { word(adjacent); };
+  const auto notify = [&](const auto& change) { change(adjacent); };
   const Adjacent::Address address = GetParam();
   for (const auto& [old_index, new_index] : {std::pair{7U, 8U}, {8U, 7U}}) {
     adjacent.macs.clear();
     KernelNeighbours neighbours;
     Links links({"twin"});
-    const auto told = [&](std::uint32_t index, MacAddress mac) {
+    const auto report = [&](std::uint32_t index, MacAddress mac) {
       links.update({.removed = false, .index = index, .name = "twin", .up = true, .vrf_table = {}});
-      neighbours.apply({.interface = index, .address = address, .mac = mac, .state = NUD_REACHABLE}, links, tell);
+      neighbours.apply({.interface = index, .address = address, .mac = mac, .state = NUD_REACHABLE}, links, notify);
     };
-    told(old_index, {0xA});
+    report(old_index, {0xA});
     links.begin_sync();  // No message reports that the old interface is gone.
     neighbours.begin_sync();
-    told(new_index, {0xB});
+    report(new_index, {0xB});
     links.end_sync(true);
-    neighbours.end_sync(true, tell);
+    neighbours.end_sync(true, notify);
     ASSERT_EQ(adjacent.macs.size(), 1U);
     EXPECT_EQ((adjacent.macs.at({0, address})), MacAddress{0xB});
     EXPECT_EQ(neighbours.list().size(), 1U);
     neighbours.begin_sync();
-    neighbours.end_sync(true, tell);
+    neighbours.end_sync(true, notify);
     EXPECT_TRUE(adjacent.macs.empty());
   }
 }
 
 TEST_P(KernelNeighboursTest, OneThatGrowsStaleIsAskedFor) {
   Adjacent adjacent;
-  const auto tell = [&](const auto& word) { word(adjacent); };
+  const auto notify = [&](const auto& change) { change(adjacent); };
   KernelNeighbours neighbours;
   Links links({"twin"});
   links.update({.removed = false, .index = 7, .name = "twin", .up = true, .vrf_table = {}});
-  const auto told = [&](std::uint16_t state) {
-    neighbours.apply({.interface = 7, .address = GetParam(), .mac = MacAddress{0xA}, .state = state}, links, tell);
+  const auto report = [&](std::uint16_t state) {
+    neighbours.apply({.interface = 7, .address = GetParam(), .mac = MacAddress{0xA}, .state = state}, links, notify);
   };
-  told(NUD_REACHABLE);
+  report(NUD_REACHABLE);
   EXPECT_FALSE(neighbours.next_to_probe());
-  told(NUD_STALE);
+  report(NUD_STALE);
   EXPECT_EQ(neighbours.next_to_probe(), std::pair(7U, GetParam()));
   EXPECT_FALSE(neighbours.next_to_probe());
-  told(NUD_FAILED);
+  report(NUD_FAILED);
   EXPECT_TRUE(adjacent.macs.empty());
 }
 
 TEST_P(KernelNeighboursTest, OneThatIsLostIsReportedOnce) {
   Adjacent adjacent;
-  const auto tell = [&](const auto& word) { word(adjacent); };
+  const auto notify = [&](const auto& change) { change(adjacent); };
   KernelNeighbours neighbours;
   Links links({"twin"});
   links.update({.removed = false, .index = 7, .name = "twin", .up = true, .vrf_table = {}});
-  const auto told = [&](std::uint16_t state, bool removed = false) {
+  const auto report = [&](std::uint16_t state, bool removed = false) {
     NeighbourMessage message{.interface = 7, .address = GetParam(), .mac = MacAddress{0xA}, .state = state};
     message.removed = removed;
-    neighbours.apply(message, links, tell);
+    neighbours.apply(message, links, notify);
   };
-  told(NUD_INCOMPLETE);
-  told(NUD_FAILED);  // The neighbour was never reachable.
+  report(NUD_INCOMPLETE);
+  report(NUD_FAILED);  // The neighbour was never reachable.
   EXPECT_EQ(neighbours.take_lost().second, 0U);
-  told(NUD_REACHABLE);
-  told(NUD_FAILED);
-  told(NUD_FAILED);
+  report(NUD_REACHABLE);
+  report(NUD_FAILED);
+  report(NUD_FAILED);
   const auto [silent, count] = neighbours.take_lost();
   ASSERT_EQ(count, 1U);
   EXPECT_EQ(silent[0].address, GetParam());
   EXPECT_TRUE(silent[0].answers_not);
-  told(NUD_STALE);
-  told(NUD_STALE, true);
+  report(NUD_STALE);
+  report(NUD_STALE, true);
   const auto [deleted, second] = neighbours.take_lost();
   ASSERT_EQ(second, 1U);
   EXPECT_FALSE(deleted[0].answers_not);
   for (std::size_t i = 0; i < KernelNeighbours::kMostLost + 3; ++i) {
-    told(NUD_REACHABLE);
-    told(NUD_NONE);
+    report(NUD_REACHABLE);
+    report(NUD_NONE);
   }
   const auto [some, many] = neighbours.take_lost();
   EXPECT_EQ(some.size(), KernelNeighbours::kMostLost);

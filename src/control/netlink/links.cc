@@ -34,12 +34,12 @@ bool Links::update(const LinkMessage& message) {
 }
 
 void Links::begin_sync() {
-  for (auto& [index, link] : by_index_) link.told_again = false;
+  for (auto& [index, link] : by_index_) link.reported_again = false;
 }
 
 void Links::end_sync(bool complete) {
   if (!complete) return;
-  std::erase_if(by_index_, [](const auto& each) { return !each.second.told_again; });
+  std::erase_if(by_index_, [](const auto& each) { return !each.second.reported_again; });
 }
 
 const Link* Links::find(std::uint32_t index) const {

@@ -18,7 +18,7 @@ struct Link {
   bool up = false, carrier = false;
   std::optional<std::uint32_t> vrf_table;
   std::optional<std::uint16_t> port;  ///< The port whose twin the interface is.
-  bool told_again = true;             ///< Since begin_sync().
+  bool reported_again = true;         ///< Since begin_sync().
 };
 
 class Links {

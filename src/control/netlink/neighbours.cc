@@ -43,9 +43,9 @@ std::optional<MacAddress> KernelNeighbours::Neighbour::usable() const {
 }
 
 void KernelNeighbours::pass_on(const Key& key, std::uint16_t port, std::optional<MacAddress> before,
-                               std::optional<MacAddress> now, const Tell& tell) {
+                               std::optional<MacAddress> now, const Notify& notify) {
   if (before == now) return;
-  tell([&](RouteListener& listener) {
+  notify([&](RouteListener& listener) {
     std::visit(
         [&](auto address) {
           if (now) {
@@ -69,14 +69,14 @@ std::pair<std::vector<KernelNeighbours::Lost>, std::size_t> KernelNeighbours::ta
   return {std::exchange(lost_, {}), std::exchange(lost_count_, 0)};
 }
 
-void KernelNeighbours::apply(const NeighbourMessage& message, const Links& links, const Tell& tell) {
+void KernelNeighbours::apply(const NeighbourMessage& message, const Links& links, const Notify& notify) {
   const std::lock_guard lock(mutex_);
   const Key key{message.interface, message.address};
   const auto found = known_.find(key);
   const Link* const link = links.find(message.interface);
   const bool gone = message.removed || message.state == NUD_NONE || link == nullptr || !link->port;
   if (found != known_.end() && (gone || found->second.port != *link->port)) {
-    pass_on(key, found->second.port, found->second.usable(), std::nullopt, tell);
+    pass_on(key, found->second.port, found->second.usable(), std::nullopt, notify);
     note_lost(key, found->second.port, found->second.usable(), false);
     known_.erase(found);
   }
@@ -87,8 +87,8 @@ void KernelNeighbours::apply(const NeighbourMessage& message, const Links& links
   neighbour.port = *link->port;
   neighbour.state = message.state;
   neighbour.mac = message.mac;
-  neighbour.told_again = true;
-  pass_on(key, neighbour.port, before, neighbour.usable(), tell);
+  neighbour.reported_again = true;
+  pass_on(key, neighbour.port, before, neighbour.usable(), notify);
   if (!neighbour.usable()) note_lost(key, neighbour.port, before, message.state == NUD_FAILED);
   if (message.state == NUD_STALE && !neighbour.waits) {
     neighbour.waits = true;
@@ -98,17 +98,17 @@ void KernelNeighbours::apply(const NeighbourMessage& message, const Links& links
 
 void KernelNeighbours::begin_sync() {
   const std::lock_guard lock(mutex_);
-  for (auto& [key, neighbour] : known_) neighbour.told_again = false;
+  for (auto& [key, neighbour] : known_) neighbour.reported_again = false;
 }
 
-void KernelNeighbours::end_sync(bool complete, const Tell& tell) {
+void KernelNeighbours::end_sync(bool complete, const Notify& notify) {
   const std::lock_guard lock(mutex_);
   if (!complete) return;
   std::set<std::pair<std::uint16_t, Address>> withdrawn;
   std::erase_if(known_, [&](const auto& entry) {
     const auto& [key, neighbour] = entry;
-    if (neighbour.told_again) return false;
-    pass_on(key, neighbour.port, neighbour.usable(), std::nullopt, tell);
+    if (neighbour.reported_again) return false;
+    pass_on(key, neighbour.port, neighbour.usable(), std::nullopt, notify);
     note_lost(key, neighbour.port, neighbour.usable(), false);
     withdrawn.emplace(neighbour.port, key.address);
     return true;
@@ -117,7 +117,7 @@ void KernelNeighbours::end_sync(bool complete, const Tell& tell) {
   // A recreated interface has another index. The same neighbour may exist on the new interface.
   for (const auto& [key, neighbour] : known_) {
     if (!withdrawn.contains({neighbour.port, key.address})) continue;
-    pass_on(key, neighbour.port, std::nullopt, neighbour.usable(), tell);
+    pass_on(key, neighbour.port, std::nullopt, neighbour.usable(), notify);
   }
 }
 

@@ -30,14 +30,14 @@ class KernelNeighbours {
  public:
   using Address = std::variant<Ipv4Address, Ipv6Address>;
   /// Calls the function with every listener.
-  using Tell = std::function<void(const std::function<void(RouteListener&)>&)>;
+  using Notify = std::function<void(const std::function<void(RouteListener&)>&)>;
 
   /// Applies a message and reports changes to the listeners.
-  void apply(const NeighbourMessage& message, const Links& links, const Tell& tell);
+  void apply(const NeighbourMessage& message, const Links& links, const Notify& notify);
   /// begin_sync() and end_sync() enclose a dump of all neighbours. If the dump is `complete`, end_sync() forgets the
   /// other neighbours.
   void begin_sync();
-  void end_sync(bool complete, const Tell& tell);
+  void end_sync(bool complete, const Notify& notify);
 
   /// Returns the interface and address of a neighbour to probe, or nothing.
   std::optional<std::pair<std::uint32_t, Address>> next_to_probe();
@@ -66,7 +66,7 @@ class KernelNeighbours {
     std::uint16_t port = 0;
     std::uint16_t state = 0;
     std::optional<MacAddress> mac;
-    bool told_again = true;
+    bool reported_again = true;
     bool waits = false;  ///< The neighbour is in to_probe_.
     /// Returns the MAC address to which packets may be sent, if any.
     std::optional<MacAddress> usable() const;
@@ -74,7 +74,7 @@ class KernelNeighbours {
 
   void note_lost(const Key& key, std::uint16_t port, std::optional<MacAddress> before, bool answers_not);
   static void pass_on(const Key& key, std::uint16_t port, std::optional<MacAddress> before,
-                      std::optional<MacAddress> now, const Tell& tell);
+                      std::optional<MacAddress> now, const Notify& notify);
 
   mutable std::mutex mutex_;
   std::map<Key, Neighbour> known_;

@@ -13,10 +13,10 @@ namespace {
 class SubscriptionTest : public testing::Test {
  protected:
   /// Applies the route. Returns true if a synchronization is needed.
-  bool told(unsigned flags, bool removed = false) {
+  bool report(unsigned flags, bool removed = false) {
     return Subscription::Batch(subscription_).apply(route(removed), flags, links_);
   }
-  bool deleted() { return told(0, true); }
+  bool deleted() { return report(0, true); }
   void synchronize() {
     Subscription::Batch batch(subscription_);
     batch.begin_sync(RouteSource::kernel);
@@ -42,20 +42,20 @@ class SubscriptionTest : public testing::Test {
 };
 
 TEST_F(SubscriptionTest, OfTwoRoutesThatLookAlikeOneMayBeLeft) {
-  told(NLM_F_CREATE);
-  told(NLM_F_CREATE | NLM_F_APPEND);
+  report(NLM_F_CREATE);
+  report(NLM_F_CREATE | NLM_F_APPEND);
   EXPECT_TRUE(deleted());
 }
 
 TEST_F(SubscriptionTest, ARouteInItsOwnPlaceIsNoSecondOne) {
-  told(NLM_F_CREATE);
-  told(NLM_F_CREATE | NLM_F_REPLACE);
+  report(NLM_F_CREATE);
+  report(NLM_F_CREATE | NLM_F_REPLACE);
   EXPECT_FALSE(deleted());
 }
 
 TEST_F(SubscriptionTest, ASynchronizationSaysHowManyThereAre) {
   synchronize();
-  told(NLM_F_CREATE);  // This event was already on its way.
+  report(NLM_F_CREATE);  // This event was already on its way.
   synchronize();
   EXPECT_FALSE(deleted());
 }

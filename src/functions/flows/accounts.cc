@@ -59,14 +59,14 @@ void Accounts::start() {
 }
 
 void Accounts::tell(const UnknownPacket& packet, std::size_t worker) noexcept {
-  if (!learner_->tell(worker, packet)) by_workers_.add(worker, kRingFull);
+  if (!learner_->report(worker, packet)) by_workers_.add(worker, kRingFull);
 }
 
 /// If the ring is full, the account is closed by its other timeouts.
 void Accounts::tell_end(std::uint32_t record, std::size_t worker) noexcept {
   UnknownPacket ended;
   ended.ended = record;
-  learner_->tell(worker, ended);
+  learner_->report(worker, ended);
 }
 
 void Accounts::leave_out(FlowFrame why, std::size_t worker) noexcept {

@@ -87,9 +87,9 @@ bool StationManager::tell(std::size_t worker, std::uint64_t key, std::uint16_t p
     count(not_learned_);
     return false;
   }
-  const bool told = learner_.tell(worker, {.key = key, .port = port});
-  if (!told) count(untold_);
-  return told;
+  const bool reported = learner_.report(worker, {.key = key, .port = port});
+  if (!reported) count(untold_);
+  return reported;
 }
 
 void StationManager::take(std::span<const Sighting> sightings) {

@@ -57,7 +57,7 @@ void LearnerOfBytes::start() {
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
-bool LearnerOfBytes::tell(std::size_t worker, const void* event) noexcept {
+bool LearnerOfBytes::report(std::size_t worker, const void* event) noexcept {
   if (rte_ring_sp_enqueue_burst_elem(rings_[worker].get(), event, event_bytes_, 1, nullptr) == 0) return false;
   bell_.ring();
   return true;

@@ -36,7 +36,7 @@ class LearnerOfBytes {
   LearnerOfBytes& operator=(const LearnerOfBytes&) = delete;
 
   void start();
-  bool tell(std::size_t worker, const void* event) noexcept;
+  bool report(std::size_t worker, const void* event) noexcept;
 
  private:
   struct Free {
@@ -80,11 +80,11 @@ class Learner {
                }) {}
 
   /// Starts the thread if it is not running. Throws std::system_error. The destructor takes all reported events; no
-  /// worker may call tell() during or after destruction.
+  /// worker may call report() during or after destruction.
   void start() { bytes_.start(); }
   /// Reports an event. Only the worker's own thread may call this function. Returns false if too many of its events are
   /// waiting; the event is then lost, and the worker must count it.
-  bool tell(std::size_t worker, const Event& event) noexcept { return bytes_.tell(worker, &event); }
+  bool report(std::size_t worker, const Event& event) noexcept { return bytes_.report(worker, &event); }
 
  private:
   LearnerOfBytes bytes_;

@@ -34,7 +34,7 @@ TEST(LearnerTest, TakesAllThatWasToldInEachWorkersOrder) {
     for (std::uint32_t worker = 0; worker < kWorkers; ++worker) {
       workers.emplace_back([&learner, worker] {
         for (std::uint32_t number = 0; number < kEach; ++number) {
-          while (!learner.tell(worker, {worker, number})) std::this_thread::yield();
+          while (!learner.report(worker, {worker, number})) std::this_thread::yield();
         }
       });
     }
@@ -51,8 +51,8 @@ TEST(LearnerTest, SaysSoWhenTooMuchIsWaiting) {
     Learner<std::uint32_t> learner(
         "learner", 1, kCapacity, milliseconds(1),
         [&](std::span<const std::uint32_t> events) { taken.insert(taken.end(), events.begin(), events.end()); });
-    for (std::uint32_t i = 0; i < kCapacity; ++i) ASSERT_TRUE(learner.tell(0, i));
-    EXPECT_FALSE(learner.tell(0, kCapacity));
+    for (std::uint32_t i = 0; i < kCapacity; ++i) ASSERT_TRUE(learner.report(0, i));
+    EXPECT_FALSE(learner.report(0, kCapacity));
     learner.start();
   }
   ASSERT_EQ(taken.size(), kCapacity);
@@ -72,12 +72,12 @@ TEST(LearnerTest, TakesItsTurnsAlsoWhileItIsToldWithoutPause) {
   Learner<std::uint32_t> learner("learner", 1, 1000, milliseconds(1),
                                  [&](std::span<const std::uint32_t> events) { turns += events.empty() ? 1 : 0; });
   learner.start();
-  while (turns < 3) learner.tell(0, 1);
+  while (turns < 3) learner.report(0, 1);
 }
 
 TEST(LearnerTest, EndsWithoutHavingBegun) {
   Learner<std::uint32_t> learner("learner", 1, 1, milliseconds(1), [](std::span<const std::uint32_t>) {});
-  EXPECT_TRUE(learner.tell(0, 1));
+  EXPECT_TRUE(learner.report(0, 1));
 }
 
 }  // namespace
