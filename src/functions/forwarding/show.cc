@@ -53,7 +53,7 @@ class Listing {
   }
   void add(Prefix prefix) { add(prefix, fib_.rows(prefix)); }
   /// Adds the feed's routes of a prefix whose family this function does not forward.
-  void add_beside(Ipv6Prefix prefix) {
+  void add_unused(Ipv6Prefix prefix) {
     const std::size_t before = list_.size();
     feed_->visit(prefix,
                  [&](const FeedRow& row) { list_.push_back(to_json<Ipv6>(to_string(prefix), row, row.active, {})); });
@@ -146,7 +146,7 @@ std::optional<Ipv6Prefix> longest_match(std::span<const Ipv6Prefix> prefixes, Ip
 
 /// Returns the prefixes of the followed IPv6 routes that no function of the pipeline uses.
 template <ForwardingFamily Family>
-std::vector<Ipv6Prefix> shown_beside(const RouteSubscription* subscription) {
+std::vector<Ipv6Prefix> unused_prefixes(const RouteSubscription* subscription) {
   if (subscription == nullptr || Family::kEthertype == kIpv6Ethertype) return {};
   return subscription->ipv6_prefixes();
 }
@@ -175,13 +175,13 @@ nlohmann::ordered_json show_routes(const Tables<Family>& tables, std::span<const
     throw std::invalid_argument("expected one PREFIX, one ADDRESS, 'all' or --limit N");
   }
   const bool everything = arguments.empty();
-  const auto beside = shown_beside<Family>(tables.subscription.get());
+  const auto unused = unused_prefixes<Family>(tables.subscription.get());
   Listing<Family> listing(tables.fib, tables.subscription.get(), tables.ports);
   std::string note = "the table is empty";
   if (everything) {
     listing.add(tables.fib.rows(limit.most()));
-    for (const Ipv6Prefix prefix : std::span(beside).first(std::min(limit.most(), beside.size()))) {
-      listing.add_beside(prefix);
+    for (const Ipv6Prefix prefix : std::span(unused).first(std::min(limit.most(), unused.size()))) {
+      listing.add_unused(prefix);
     }
   } else if (const auto address = Family::parse_address(arguments[0])) {
     if (const auto answer = tables.fib.lookup(*address)) listing.add(answer->prefix);
@@ -190,10 +190,10 @@ nlohmann::ordered_json show_routes(const Tables<Family>& tables, std::span<const
     listing.add(*prefix);
     note = "no route to exactly " + arguments[0];
   } else if (const auto address6 = parse_ipv6_address(arguments[0])) {
-    if (const auto match = longest_match(beside, *address6)) listing.add_beside(*match);
+    if (const auto match = longest_match(unused, *address6)) listing.add_unused(*match);
     note = arguments[0] + " unreachable";
   } else if (const auto prefix6 = parse_ipv6_prefix(arguments[0])) {
-    if (std::ranges::count(beside, *prefix6) > 0) listing.add_beside(*prefix6);
+    if (std::ranges::count(unused, *prefix6) > 0) listing.add_unused(*prefix6);
     note = "no route to exactly " + arguments[0];
   } else if (parse_ipv4_prefix(arguments[0])) {
     note = "no IPv4 routes are listed here";
@@ -201,7 +201,7 @@ nlohmann::ordered_json show_routes(const Tables<Family>& tables, std::span<const
     throw std::invalid_argument("expected a PREFIX, an ADDRESS or 'all', found '" + arguments[0] + "'");
   }
   const std::size_t shown = listing.prefixes();
-  const std::size_t total = everything ? std::max(shown, tables.fib.prefixes() + beside.size()) : shown;
+  const std::size_t total = everything ? std::max(shown, tables.fib.prefixes() + unused.size()) : shown;
   nlohmann::ordered_json answer = RowLimit::answer("routes", listing.take(), shown, total);
   if (shown > 0) note = answer.value("note", "");
   if (tables.subscription != nullptr) {
