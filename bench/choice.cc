@@ -266,7 +266,7 @@ void run_choice(const Options& options, Report& report) {
 
 [[maybe_unused]] const bool kChoiceBenchmark =
     register_benchmark({.name = "choice",
-                        .measures = "gopt as it calibrates itself, and auto, beside the best fixed CPU engine",
+                        .measures = "gopt as it calibrates itself, and auto, compared with the best fixed CPU engine",
                         .needs = "2 GB of memory",
                         .cost = {110, 7},
                         .takes_routes = true,

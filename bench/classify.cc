@@ -139,7 +139,7 @@ void run_classify(const Options& options, Report& report) {
 
 [[maybe_unused]] const bool kClassifyBenchmark =
     register_benchmark({.name = "classify",
-                        .measures = "packets classified on one core: every structure for rules beside rte_acl",
+                        .measures = "packets classified on one core: every structure for rules compared with rte_acl",
                         .needs = "2 GB of memory; for its bars files of ClassBench (--rules)",
                         .cost = {4, 3},
                         .takes_rules = true,

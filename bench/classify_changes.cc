@@ -224,7 +224,7 @@ void measure_changes(const RuleStructure& structure, const std::string& engine, 
                                  options.rounds);
   report.compare(name + ", without and with changes by turns", "M headers/s/core", series, "no changes");
   report.note(fmt::format("{}: up to {:.0f} changes a second of the thread's time", name, changer.most_per_second()));
-  report.bar("rule changes/s beside " + name, changer.changes_per_second(), kWantedRuleChanges, true);
+  report.bar("rule changes/s during lookups by " + name, changer.changes_per_second(), kWantedRuleChanges, true);
 }
 
 void run_changes(const Options& options, Report& report) {

@@ -114,14 +114,14 @@ void Document::add(const Benchmark& benchmark, nlohmann::json entry) {
 /// interruption.
 void Document::store() const {
   if (!options_.output) return;
-  std::filesystem::path beside = *options_.output;
-  beside += ".new";
+  std::filesystem::path fresh = *options_.output;
+  fresh += ".new";
   {
-    std::ofstream stream(beside);
+    std::ofstream stream(fresh);
     stream << json_.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-    if (!stream.flush()) throw std::system_error(errno, std::generic_category(), beside.string());
+    if (!stream.flush()) throw std::system_error(errno, std::generic_category(), fresh.string());
   }
-  std::filesystem::rename(beside, *options_.output);
+  std::filesystem::rename(fresh, *options_.output);
 }
 
 }  // namespace penumbra::bench

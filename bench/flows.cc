@@ -100,14 +100,14 @@ void run_flows(const Options& options, Report& report) {
   }
 }
 
-[[maybe_unused]] const bool kFlowsBenchmark =
-    register_benchmark({.name = "flows",
-                        .measurements = {"E22"},
-                        .measures = "flows looked up by their 5-tuples on one core: every engine beside rte_hash",
-                        .needs = "3 GB of memory; with --large 18 GB",
-                        .cost = {34, 2},
-                        .takes_routes = false,
-                        .run = &run_flows});
+[[maybe_unused]] const bool kFlowsBenchmark = register_benchmark(
+    {.name = "flows",
+     .measurements = {"E22"},
+     .measures = "flows looked up by their 5-tuples on one core: every engine compared with rte_hash",
+     .needs = "3 GB of memory; with --large 18 GB",
+     .cost = {34, 2},
+     .takes_routes = false,
+     .run = &run_flows});
 
 }  // namespace
 }  // namespace penumbra::bench

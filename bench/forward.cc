@@ -206,7 +206,7 @@ void run_forward(const Options& options, Report& report) {
 
 [[maybe_unused]] const bool kForwardBenchmark = register_benchmark(
     {.name = "forward",
-     .measures = "the whole router on one core beside dpdk-testpmd, and its cycles by step and engine",
+     .measures = "the whole router on one core compared with dpdk-testpmd, and its cycles by step and engine",
      .needs = "two cores and dpdk-testpmd (Debian: dpdk-dev) for the comparison",
      .cost = {13, 28},
      .run = &run_forward});

@@ -210,7 +210,7 @@ void run_l2(const Options& options, Report& report) {
 [[maybe_unused]] const bool kL2Benchmark =
     register_benchmark({.name = "l2",
                         .measurements = {"E22"},
-                        .measures = "a switch's stations looked up on one core: every engine beside rte_hash",
+                        .measures = "a switch's stations looked up on one core: every engine compared with rte_hash",
                         .needs = "8 GB of memory",
                         .cost = {94, 1},
                         .takes_routes = false,

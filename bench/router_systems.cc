@@ -150,7 +150,7 @@ RouterSystem RouterSystems::ipv4() const {
 RouterSystem RouterSystems::flows() const {
   return {.name = "flows and ipv4",
           .input = fmt::format("{} generated prefixes, 64-byte frames, each packet of another flow until the source "
-                               "begins anew, seed {}",
+                               "starts again, seed {}",
                                kRoutedPrefixes, seed_),
           .ports = one_port(seed_),
           .pipeline = fmt::format("  - flows: {{max_flows: 4000000}}\n{}", kIpv4),
@@ -231,15 +231,14 @@ RouterSystem RouterSystems::ndn() const {
   };
   for (std::uint64_t i = 0; i < kConsumers; ++i) add_face(fmt::format("consumer{}", i), address_of_consumer(i));
   add_face("there", kProducer);
-  return {
-      "ndn",
-      fmt::format("{} names, Interests for them with two components behind, over Ethernet from {} stations, seed {}",
-                  kRoutedNames, kConsumers, seed_),
-      "  - {name: port0, device: \"pcap:ndn.pcap,loop\", promiscuous: true, sink: count}\n",
-      fmt::format("  - ndn:\n      faces:\n{}      routes: names.txt\n", faces),
-      [](std::uint16_t port, std::span<const std::uint8_t> frame) {
-        return port == 0 && destination_mac(frame).value == kProducer;
-      }};
+  return {"ndn",
+          fmt::format("{} names, Interests for them with two more components, over Ethernet from {} stations, seed {}",
+                      kRoutedNames, kConsumers, seed_),
+          "  - {name: port0, device: \"pcap:ndn.pcap,loop\", promiscuous: true, sink: count}\n",
+          fmt::format("  - ndn:\n      faces:\n{}      routes: names.txt\n", faces),
+          [](std::uint16_t port, std::span<const std::uint8_t> frame) {
+            return port == 0 && destination_mac(frame).value == kProducer;
+          }};
 }
 
 MayLeave RouterSystems::write_ipv4_table() const {

@@ -101,18 +101,18 @@ TEST(Run, KeepsWhatWasFoundBeforeAFailureButNotBesideAWrongAnswer) {
   EXPECT_FALSE(wrong.contains("comparisons"));
 }
 
-const bool kBeside = register_benchmark({.name = "test beside",
-                                         .also = "test absent",
-                                         .measures = "",
-                                         .needs = "",
-                                         .run = [](const Options&, Report& report) { report.note("measured"); }});
+const bool kNeighbour = register_benchmark({.name = "test neighbour",
+                                            .also = "test absent",
+                                            .measures = "",
+                                            .needs = "",
+                                            .run = [](const Options&, Report& report) { report.note("measured"); }});
 
 TEST(Run, MeasuresWithANameWhatIsMeasuredWithItTooWhereThatCanBe) {
-  ASSERT_TRUE(kBeside && kAbsent);
+  ASSERT_TRUE(kNeighbour && kAbsent);
   nlohmann::json results = run_quietly(named({"test absent"})).second["results"];
   ASSERT_EQ(results.size(), 2U);
   for (const auto& each : results) EXPECT_EQ(each["absent"], "not on this machine");
-  results = run_quietly(named({"test beside", "test absent"})).second["results"];
+  results = run_quietly(named({"test neighbour", "test absent"})).second["results"];
   ASSERT_EQ(results.size(), 2U);
   EXPECT_EQ(std::ranges::count_if(results, [](const auto& each) { return each.contains("absent"); }), 1);
 }

@@ -178,7 +178,7 @@ INTERFACE_FAULTS = {
 }
 
 
-def good_packets_beside(fault: Callable[[Kernel], None] | None) -> float:
+def good_packets_during(fault: Callable[[Kernel], None] | None) -> float:
     """Returns the rate of good traffic on routes of the kernel, while a fault affects another port."""
     with tempfile.TemporaryDirectory() as folder, kernel_with_a_spare_interface() as kernel:
         kernel.batch(f"route add {prefix} via 192.0.2.9" for prefix in many_prefixes(50_000))
@@ -193,11 +193,11 @@ def good_packets_beside(fault: Callable[[Kernel], None] | None) -> float:
 
 def under_faults(rounds: int) -> None:
     """Measures good traffic at the full rate of a worker, with a flood at full rate on another port of the worker."""
-    print("\n| beside it | good traffic alone, Mpps | of that | least, most |\n| --- | --- | --- | --- |")
+    print("\n| fault | good traffic alone, Mpps | of that | least, most |\n| --- | --- | --- | --- |")
     measures = {reason: (good_packets, reason) for reason in (*FLOODS, RELOADS)}
-    measures |= {name: (good_packets_beside, fault) for name, fault in INTERFACE_FAULTS.items()}
-    for reason, (measure, beside) in measures.items():
-        pairs = [(measure(None), measure(beside)) for _ in range(rounds)]
+    measures |= {name: (good_packets_during, fault) for name, fault in INTERFACE_FAULTS.items()}
+    for reason, (measure, fault) in measures.items():
+        pairs = [(measure(None), measure(fault)) for _ in range(rounds)]
         alone, kept = statistics.median(one for one, _ in pairs), [with_it / one for one, with_it in pairs]
         print(f"| {reason} | {alone:.1f} | {statistics.median(kept):.1%} | {min(kept):.1%}, {max(kept):.1%} |", flush=True)
 

@@ -51,12 +51,12 @@ def gopt(speed):
         )
         for kind, gain in gains.items()
     ]
-    return entry("gopt", ["E6"], [*large, comparison("beside", "us", [contender("one", 1.0), contender("two", 2.0)])])
+    return entry("gopt", ["E6"], [*large, comparison("neighbours", "us", [contender("one", 1.0), contender("two", 2.0)])])
 
 
 def copies(peak):
     sizes = [2**power for power in range(8, 27, 2)]
-    plot = {"measurement": "E1", "title": "copies, one behind the other", "x": "copy", "x_unit": "B"}
+    plot = {"measurement": "E1", "title": "copies, one after the other", "x": "copy", "x_unit": "B"}
     return entry(
         "gpu",
         ["E1"],

@@ -125,7 +125,7 @@ def test_names_are_explained(tree):
         assert word in header
 
 
-def test_what_is_missing_beside_figures_says_why(tmp_path):
+def test_figures_that_are_missing_say_why(tmp_path):
     """E22 has three benchmarks. The results of one must not hide the errors of the others."""
     plot = {"measurement": "E22", "title": "flows and ipv4", "x": "workers", "x_unit": "", "at": 1}
     rates = entry("cores", ["E22"], [comparison("1 worker", "M packets/s", [contender("scalar", 16.0)], plot)])
@@ -152,13 +152,13 @@ def test_verdicts_come_from_the_figures(tree):
     assert "B: does not hold." in text_of(section(tree, "E1")), "here copies from the GPU are the faster ones"
 
 
-def test_the_papers_numbers_stand_beside_ours(tree):
+def test_the_papers_numbers_are_next_to_ours(tree):
     rows = [text_of(row) for row in section(tree, "E6").iter(f"{HTML}tr")]
     (row,) = [row for row in rows if row.startswith("chains of 100, over the plain loop")]
     assert re.search(r"6\.60 times 6\.60 1 times 6\.60 1 times", row), row
     launches = text_of(section(tree, "E2"))
     assert "a launch, 1 thread " in launches and re.search(r"a launch, [\d,]+ threads ", launches)
-    assert "the paper's, on its hardware (in the colour of ours beside it)" in text_of(section(tree, "E1"))
+    assert "the paper's, on its hardware (in the colour of our curve)" in text_of(section(tree, "E1"))
 
 
 def test_bars_and_notes_are_kept(tree):

@@ -47,7 +47,7 @@ def test_watts_are_those_of_the_measurement(tmp_path):
     assert "per 1000 dollars" not in both and "no price" not in both, "there are none, which is said once"
     assert "matches x and y: penumbra-bench report --prices FILE" in both and "of what got its rates is known: B." in both
     gpus = by({"gpus": 60.0})
-    assert "16 M packets/s no meter of the processor was read" in gpus, "it is told what is missing beside a GPU"
+    assert "16 M packets/s no meter of the processor was read" in gpus, "the page names what is missing next to a GPU"
     assert "48 M packets/s 0.8 of the GPU alone" in gpus
     processors = by({"processors": 100.0})
     assert "16 M packets/s 0.16" in processors and "48 M packets/s no meter of the GPU was read" in processors

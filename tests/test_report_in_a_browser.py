@@ -100,5 +100,5 @@ def test_in_a_browser(make, tmp_path):
         assert found["scroll"] <= found["width"], found
         assert found["wide"] == [] and found["loaded"] == 0 and found["stops"] > 40
         assert found["texts"] > 40 and found["clipped"] == [] and found["overlapping"] == []
-        assert found["touching"] == [], "labels beside each other have a gap"
+        assert found["touching"] == [], "adjacent labels have a gap"
     assert probes[-1]["hidden"] == [], "columns that nobody sees who does not scroll"

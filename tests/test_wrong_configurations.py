@@ -209,7 +209,7 @@ WARNINGS = {
     "kernel without a twin": (configuration(["ipv4: {follow: [§kernel]}"]), "no port has a twin", "'twin: true'"),
     "kernel without a twin, IPv6": (configuration(["ipv6: {follow: [§kernel]}"]), "no port has a twin"),
     "fpm without a twin": (configuration(["ipv4: {follow: [§fpm]}"]), "no port has a twin"),
-    "kernel without a twin beside a file": (
+    "kernel without a twin, with a file": (
         configuration(["ipv4: {follow: [§kernel], routes: r.txt}"]),
         "no port has a twin",
     ),

@@ -321,7 +321,7 @@ bool add_gopt(const std::vector<std::string>& measurements, const char* measures
 [[maybe_unused]] const bool kGoptBenchmarks[] = {
     add_gopt<&measure_large>(
         {"E6", "E7"},
-        "what gopt gains in look-ups in tables of 1 GiB, beside code by hand; and the instructions "
+        "what gopt gains in look-ups in tables of 1 GiB, compared with code by hand; and the instructions "
         "of them, an item and a cycle",
         {113, 8}),
     add_gopt<&measure_other_sizes>({"E6"}, "what gopt gains in tables in the cache, and by the size of tables to 4 GiB",

@@ -96,7 +96,7 @@ void measure_copies(const Options& options, Report& report) {
           }}},
         options.rounds);
     report.compare(fmt::format("copies of {}", size_name(bytes)), "GB/s", series, "",
-                   Place{{"E1", "copies, one behind the other", "copy", "B"}, static_cast<double>(bytes)});
+                   Place{{"E1", "copies, one after the other", "copy", "B"}, static_cast<double>(bytes)});
   }
 }
 

@@ -46,7 +46,7 @@ bool add_gpu(Measure measure, const std::vector<std::string>& measurements, cons
             {1, 1.7}),
     add_gpu(&gpu::measure_exact_matches, {"E22"}, "flows and stations by their number, of one core with a GPU",
             {10, 2}),
-    add_gpu(&gpu::measure_shaders, {}, "shaders on data that the GPU has, beside random reads", {7, 0.5}, true)};
+    add_gpu(&gpu::measure_shaders, {}, "shaders on data that the GPU has, compared with random reads", {7, 0.5}, true)};
 
 }  // namespace
 }  // namespace penumbra::bench

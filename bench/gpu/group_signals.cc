@@ -95,7 +95,7 @@ void measure_group_signals(const Options& options, Report& report) {
     const double of_packets = measure_item(groups, kPacketWords, options, report);
     if (groups == kManyGroups) kGroupSignal.tell(report, of_packets);
   }
-  report.checked("every word stands in the host's memory, in every way");
+  report.checked("every word is in the host's memory, in every way");
 }
 
 }  // namespace penumbra::bench::gpu

@@ -28,7 +28,7 @@ constexpr char kResidentLatencies[] = "cuda-resident,slots=144";
 /// (Intel).
 constexpr const char* kLatencyEngines[] = {"scalar",        "gopt",          "cuda",
                                            "cuda,mapped=0", "cuda,mapped=1", kResidentLatencies};
-constexpr char kByFlag[] = "bare kernel, a flag behind the data";
+constexpr char kByFlag[] = "bare kernel, a flag after the data";
 constexpr char kByPieces[] = "bare kernel, a number in each 16 bytes";
 
 /// Medians and 99th percentiles, one per round.

@@ -166,7 +166,7 @@ void measure_launches(const Options& options, Report& report) {
     launch.check_both_ways();
     const auto series = interleave({{"launch until done", [&] { return launch.until_done(); }},
                                     {"graph until done", [&] { return launch.graph_until_done(); }},
-                                    {"one launch behind the other", [&] { return launch.of_the_call(); }}},
+                                    {"one launch after the other", [&] { return launch.of_the_call(); }}},
                                    options.rounds);
     report.compare(fmt::format("launches of {} threads", threads), "us", series, "",
                    Place{{"E2", "starting a kernel", "threads"}, static_cast<double>(threads)});

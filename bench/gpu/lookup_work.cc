@@ -97,11 +97,11 @@ LookupStream::Back LookupStream::go(std::uint64_t batches, std::uint32_t in_flig
       if (is_prepared) break;
       batch.is_back = taken == EngineQueue::Submitted::done;
       ++submitted;
-      next = behind(next);
+      next = next_of(next);
       if (batch.is_back && batch.items >= kLongBatch) break;  // The time may be over after a long batch.
     }
     if (Batch* batch = queue_->poll()) static_cast<InFlightBatch*>(batch)->is_back = true;
-    for (; back < submitted && oldest->is_back; ++back, oldest = behind(oldest)) {
+    for (; back < submitted && oldest->is_back; ++back, oldest = next_of(oldest)) {
       if constexpr (kChecked) work_.check(oldest->first, oldest->found);
     }
     if (is_over || end == kNoEnd) continue;

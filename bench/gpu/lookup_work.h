@@ -110,7 +110,7 @@ class LookupStream {
     std::span<std::byte> found;
   };
   /// Returns the batch after `batch` in turn, without a division.
-  InFlightBatch* behind(InFlightBatch* batch) { return batch == &batches_.back() ? batches_.data() : batch + 1; }
+  InFlightBatch* next_of(InFlightBatch* batch) { return batch == &batches_.back() ? batches_.data() : batch + 1; }
   /// Batches that were back at the end of the measurement.
   struct Back {
     std::uint64_t batches = 0;

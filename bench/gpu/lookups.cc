@@ -44,7 +44,7 @@ void measure(const char* choice, const Bar* bar, const Task& task, const Bus& bu
   for (const std::uint32_t items : kBatches) {
     loads.clear();
     std::vector<Contender> turns{
-        {"the bus", [&bus] { return bus.rate(); }, Role::limit, fmt::format("the bus beside {}", choice)}};
+        {"the bus", [&bus] { return bus.rate(); }, Role::limit, fmt::format("the bus next to {}", choice)}};
     for (const unsigned threads : team_sizes({4, most}, most)) {
       Load& load = loads.emplace_back(*opened.engine, *task.work, LoadShape{.items = items, .threads = threads});
       load.check();

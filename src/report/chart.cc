@@ -15,7 +15,7 @@ namespace {
 constexpr double kWidth = 390, kHeight = 265, kLargeWidth = 600, kLargeHeight = 380;
 constexpr std::size_t kMostCurvesOfSmall = 7;
 constexpr double kLeft = 58, kRight = 16, kTop = 28, kBottom = 48;
-constexpr double kRowHeight = 12, kRowGap = 8, kSingleRowHeight = 18, kLeastRowLabel = 60, kBesideRowLabel = 8;
+constexpr double kRowHeight = 12, kRowGap = 8, kSingleRowHeight = 18, kLeastRowLabel = 60, kRowLabelGap = 8;
 constexpr std::size_t kRowLabelLetters = 24, kMostXTicks = 5, kMostYTicks = 6;
 // Widths of a letter in labels of rows, in names of axes, and in names that are too long for their axis. The widths are
 // upper estimates, because fonts differ.
@@ -96,7 +96,7 @@ Chart::Chart(const Plot& plot, std::vector<PaperSeries> papers, const Looks& loo
   std::vector<double> values, numbers;
   for (const Panel& panel : plot.panels) {
     is_large_ = is_large_ || (!has_rows(panel) && panel.curves.size() > kMostCurvesOfSmall);
-    if (has_rows(panel)) rows_left_ = std::max(rows_left_, longest_row_label(panel) + 2 * kBesideRowLabel);
+    if (has_rows(panel)) rows_left_ = std::max(rows_left_, longest_row_label(panel) + 2 * kRowLabelGap);
     for (const Curve& curve : panel.curves) {
       for (const Point& point : curve.points) {
         values.insert(values.end(), {point.value.least, point.value.median, point.value.most});
@@ -161,7 +161,7 @@ std::string Chart::row_label(double middle, const std::string& name) const {
   double y = middle + 4 - kRowLabelLine * (static_cast<double>(lines.size()) - 1) / 2;
   std::string marks;
   for (const std::string& each : lines) {
-    marks += text_at(rows_left_ - kBesideRowLabel, y, "end", each);
+    marks += text_at(rows_left_ - kRowLabelGap, y, "end", each);
     y += kRowLabelLine;
   }
   return lines.back().ends_with(kEllipsis) ? fmt::format("<g>{}{}</g>", element("title", name), marks) : marks;
@@ -331,7 +331,7 @@ std::vector<LegendKey> Chart::legend() const {
     const bool has_colours =
         std::ranges::any_of(papers_, [this](const PaperSeries& series) { return !paper_look(series).empty(); });
     keys.push_back({"<g class=\"paper\">" + marker(3, 17, 7) + "</g>", "the paper's, on its hardware",
-                    has_colours ? "in the colour of ours beside it" : ""});
+                    has_colours ? "in the colour of our curve" : ""});
   }
   return keys;
 }

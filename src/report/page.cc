@@ -25,7 +25,7 @@ constexpr std::string_view kExplanation =
     "Ratios, in tables and in sentences, are medians of the ratios round by round, and of two that were not taken by "
     "turns those of their medians. Less than half a per cent apart, or ahead by the one and behind by the other, is "
     "level.</p>"
-    "<p>Beside the plots stands what the papers measured and concluded. Whether a conclusion holds is computed from "
+    "<p>Next to the plots is what the papers measured and concluded. Whether a conclusion holds is computed from "
     "the figures on this page, by a rule that is written down for each (bench/papers in the source). Every point of a "
     "plot is also in the table below it.</p></details>";
 
@@ -61,7 +61,7 @@ std::string page(const Context& context) {
       "<a class=\"skip\" href=\"#measurements\">To the list of measurements</a>\n"
       "<header>\n<h1>Penumbra: measurements</h1>\n<p>The measurements of five papers on packet processing with GPUs, "
       "repeated on {}, with the papers&#39; numbers "
-      "beside.</p>\n{}</header>\n<main>\n{}{}{}</main>\n</body>\n</html>\n",
+      "next to them.</p>\n{}</header>\n<main>\n{}{}{}</main>\n</body>\n</html>\n",
       built_in_file("chart.css"), built_in_file("page.css"),
       context.documents.size() == 1 ? "one machine" : counted(context.documents.size(), "machine"),
       std::string(kExplanation).append(kWords), overview(context), sections, other_sections(context));

@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <set>
 
-#include "report/beside.h"
 #include "report/markup.h"
+#include "report/our_figure.h"
 #include "report/parts.h"
 #include "report/verdicts.h"
 
 namespace penumbra::report {
 namespace {
 
-std::string cell_of(const std::optional<Beside>& ours, double value) {
+std::string cell_of(const std::optional<OurFigure>& ours, double value) {
   if (!ours) return "<td>" + element("small", "not measured") + "</td>";
   if (!ours->value) return "<td>" + element("small", "no such place") + "</td>";
   const std::string times = value == 0 ? "" : element("small", figure(*ours->value / value) + " times");
@@ -48,7 +48,7 @@ std::string rows_of_number(const PaperNumber& number, const std::vector<Plot>& p
     std::string cells, ours;
     for (const std::size_t document : documents) {
       if (!number.why_not.empty()) break;
-      const auto found = beside(number, place, plots, document);
+      const auto found = our_figure(number, place, plots, document);
       cells += cell_of(found, value);
       if (ours.empty() && found) ours = found->what;
     }
@@ -59,10 +59,10 @@ std::string rows_of_number(const PaperNumber& number, const std::vector<Plot>& p
     }
     const std::string what = place ? number.what + ", " + place_with_unit(*place, number.x_unit) : number.what;
     const std::string where = number.where.empty() ? "" : element("small", number.where);
-    const std::string beside_it = ours.empty() || ours == said ? "" : element("small", "ours: " + ours);
+    const std::string origin = ours.empty() || ours == said ? "" : element("small", "ours: " + ours);
     if (!ours.empty()) said = ours;
     rows += fmt::format("<tr><th scope=\"row\">{} {} {}</th><td class=\"number\">{}{} <small>{}</small></td>{}</tr>",
-                        escape(what), where, beside_it, number.is_approximate ? "about " : "", figure(value),
+                        escape(what), where, origin, number.is_approximate ? "about " : "", figure(value),
                         escape(number.unit), cells);
   }
   return rows;

@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "base/shared_data.h"
-#include "report/beside.h"
+#include "report/our_figure.h"
 #include "report/paper_figures.h"
 #include "report/targets.h"
 #include "report/test_plots.h"
@@ -62,7 +62,7 @@ TEST(ReportPapers, WhatOursIsHeldAgainstIsInSomeKeptResults) {
         if (!number.why_not.empty()) continue;
         for (const auto& [place, value] : number.points) {
           const auto has_value = [&, at = place](std::size_t document) {
-            const auto found = beside(number, at, plots, document);
+            const auto found = our_figure(number, at, plots, document);
             return found && found->value;
           };
           EXPECT_TRUE(is_found(has_value))
@@ -147,7 +147,7 @@ TEST(ReportPapers, TheBaselineOfGoptIsPlainCode) {
 TEST(ReportPapers, LaunchesAndTheKernelThatNeverStopsAreToldApart) {
   const std::vector<Plot> plots{plot_of(
       "E11", "IPv6, lengths",
-      {curve("the bus beside cuda", {{32, 9000}, {256, 9000}}, Role::limit),
+      {curve("the bus next to cuda", {{32, 9000}, {256, 9000}}, Role::limit),
        curve("gopt, 4 threads", {{32, 100}, {256, 200}, {1024, 200}}),
        curve("gopt, 15 threads", {{32, 400}, {256, 700}, {1024, 700}}),
        curve("cuda,streams=1,gather=1, 4 threads", {{32, 2}, {256, 20}, {1024, 250}}),
@@ -157,9 +157,9 @@ TEST(ReportPapers, LaunchesAndTheKernelThatNeverStopsAreToldApart) {
   EXPECT_EQ(judge(conclusion_of("E11", "So it does where many"), plots, 0).outcome, Outcome::holds);
   EXPECT_EQ(judge(conclusion_of("E11", "So does a kernel"), plots, 0).outcome, Outcome::does_not_hold);
   const Paper paper = first_paper_of("E11");
-  std::vector<Beside> ours;
+  std::vector<OurFigure> ours;
   for (std::size_t i = 0; i < 3; ++i) {
-    const auto found = beside(paper.numbers.at(i), std::nullopt, plots, 0);
+    const auto found = our_figure(paper.numbers.at(i), std::nullopt, plots, 0);
     ASSERT_TRUE(found) << i;
     ours.push_back(*found);
   }
@@ -191,7 +191,7 @@ TEST(ReportPapers, AGpuIsHeldAgainstAllCores) {
 
 /// The names are those of bench/gpu/classification.cc.
 TEST(ReportPapers, ClassificationIsFoundAtTheCoresThatThePaperHas) {
-  Plot plot = plot_of_curves({curve("the bus beside cuda", {{1, 9000}, {8, 9000}}, Role::limit),
+  Plot plot = plot_of_curves({curve("the bus next to cuda", {{1, 9000}, {8, 9000}}, Role::limit),
                               curve("tuple by gopt, batches of 256", {{1, 1}, {8, 5}}),
                               curve("tuple by cuda, batches of 65536", {{1, 90}, {8, 50}}),
                               curve("tuple by cuda-resident, batches of 1024", {{1, 2}, {8, 60}}),

@@ -57,7 +57,7 @@ std::string measurement_section(const Context& context, const std::string& measu
   std::string ours = plots_part(context, plots, papers);
   if (measurement == "E16") ours += efficiency_part(context);
   const std::string theirs = papers == nullptr ? "" : papers_part(context, *papers);
-  const std::string_view layout = ours.empty() ? "alone" : "beside";
+  const std::string_view layout = ours.empty() ? "alone" : "columns";
   body += fmt::format("<div class=\"{}\">{}{}</div>", layout,
                       ours.empty() ? "" : "<div class=\"ours\">" + ours + "</div>", theirs);
   return fmt::format(

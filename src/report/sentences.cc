@@ -16,19 +16,19 @@ constexpr std::size_t kMostPlacesTold = 8;
 /// The least and the greatest added value, and their places.
 class Range {
  public:
-  void add(double value, const Place& place, const std::string& beside) {
-    if (is_empty_ || value < least_.value) least_ = {value, place, beside};
-    if (is_empty_ || value > most_.value) most_ = {value, place, beside};
+  void add(double value, const Place& place, const std::string& other) {
+    if (is_empty_ || value < least_.value) least_ = {value, place, other};
+    if (is_empty_ || value > most_.value) most_ = {value, place, other};
     is_empty_ = false;
-    all_beside_one_ = all_beside_one_ && least_.beside == beside && most_.beside == beside;
+    has_one_other_ = has_one_other_ && least_.other == other && most_.other == other;
   }
   bool is_empty() const { return is_empty_; }
-  bool is_beside_one() const { return all_beside_one_; }
-  std::string beside() const { return least_.beside; }
+  bool has_one_other() const { return has_one_other_; }
+  std::string other() const { return least_.other; }
   /// Returns "0.97 (AMAC, 64 MiB) to 1.17 (AMAC, 1 GiB)".
   std::string text(const std::string& unit) const {
     std::string one = end_text(least_, unit);
-    if (least_.place == most_.place && least_.beside == most_.beside) return one;
+    if (least_.place == most_.place && least_.other == most_.other) return one;
     return one + " to " + end_text(most_, unit);
   }
   std::string figures() const {
@@ -40,21 +40,21 @@ class Range {
   struct End {
     double value = 0;
     Place place;
-    std::string beside;
+    std::string other;
   };
   std::string end_text(const End& end, const std::string& unit) const {
     std::vector<std::string> where;
-    if (!all_beside_one_) where.push_back(end.beside);
+    if (!has_one_other_) where.push_back(end.other);
     if (const std::string name = place_name(end.place, unit); !name.empty()) where.push_back("at " + name);
     return where.empty() ? figure(end.value) : fmt::format("{} ({})", figure(end.value), fmt::join(where, ", "));
   }
   End least_, most_;
   bool is_empty_ = true;
-  bool all_beside_one_ = true;
+  bool has_one_other_ = true;
 };
 
 /// Compares the best of ours with the best of another role, wherever there are both.
-std::string ours_beside(Role role, const Plot& plot, const Panel& panel, const std::vector<Place>& places) {
+std::string ours_compared(Role role, const Plot& plot, const Panel& panel, const std::vector<Place>& places) {
   Range range, beyond_limit;
   std::vector<Place> beyond;
   for (const Place& place : places) {
@@ -66,7 +66,7 @@ std::string ours_beside(Role role, const Plot& plot, const Panel& panel, const s
     if (is_beyond) beyond.push_back(place);
     (is_beyond ? beyond_limit : range).add(times, place, others.front().curve->name);
   }
-  const auto who = [](const Range& of) { return of.is_beside_one() ? fmt::format(" ({})", of.beside()) : ""; };
+  const auto who = [](const Range& of) { return of.has_one_other() ? fmt::format(" ({})", of.other()) : ""; };
   std::string text;
   if (!range.is_empty()) {
     text = role == Role::limit
@@ -139,13 +139,13 @@ std::vector<std::string> sentences(const Plot& plot, const Panel& panel) {
     for (const Curve& curve : panel.curves) {
       if (is_contender(curve)) all.push_back(course(plot, curve));
     }
-    all.push_back(ours_beside(Role::limit, plot, panel, places));
+    all.push_back(ours_compared(Role::limit, plot, panel, places));
   } else {
     const auto contenders = std::ranges::count_if(panel.curves, is_contender);
     all.push_back(who_leads(plot, panel));
     if (contenders == 1) all.push_back(course(plot, *std::ranges::find_if(panel.curves, is_contender)));
-    all.push_back(ours_beside(Role::rival, plot, panel, places));
-    all.push_back(ours_beside(Role::limit, plot, panel, places));
+    all.push_back(ours_compared(Role::rival, plot, panel, places));
+    all.push_back(ours_compared(Role::limit, plot, panel, places));
   }
   std::erase(all, "");
   return all;

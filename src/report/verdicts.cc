@@ -130,7 +130,7 @@ Verdict judge_ahead(const Check& check, const std::vector<Finding>& findings) {
     if (check.behind_from && *place >= *check.behind_from) behind.add(finding);
   }
   const Finding& first = findings.front();
-  std::string sentence = fmt::format("{}: {} is {} beside {}{}.", first.plot->title, first.of, lead_of(findings),
+  std::string sentence = fmt::format("{}: {} is {} compared with {}{}.", first.plot->title, first.of, lead_of(findings),
                                      first.to, crossing_text(findings));
   if (ahead.fails() || behind.fails()) return {Outcome::does_not_hold, sentence};
   std::vector<std::string> untested, open = ahead.open();

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "penumbra/errors.h"
-#include "report/beside.h"
+#include "report/our_figure.h"
 #include "report/parts.h"
 #include "report/test_plots.h"
 
@@ -124,7 +124,7 @@ TEST(ReportVerdicts, WhereTheGreatestIs) {
             Outcome::cannot_be_said);
 }
 
-TEST(ReportVerdicts, ARatioBesideTheSameElsewhere) {
+TEST(ReportVerdicts, ARatioComparedWithTheSameElsewhere) {
   Plot plot = plot_of_curves({curve("cuda", {{16'000, 40}, {4'000'000, 30}}),
                               curve("gopt", {{16'000, 20}, {4'000'000, 10}}), curve("cuda,mapped=1", {{16'000, 60}})});
   const auto verdict = [&plot](const std::string& check) { return judge(conclusion(check), {plot}, 0); };
@@ -204,31 +204,32 @@ TEST(ReportTargets, WhereNothingCameBackNothingWasMeasured) {
   EXPECT_EQ(judge(conclusion(R"({"of": "gopt", "at": "last", "at_least": 45})"), plots, 0).outcome, Outcome::holds);
 }
 
-TEST(ReportBeside, FiguresInThePapersUnit) {
+TEST(ReportOurFigure, FiguresInThePapersUnit) {
   const std::vector<Plot> plots{plot_of_curves({curve("tuple", {{256, 30}})})};
-  const auto found = beside(number(R"({"of": "tuple", "at": 256, "scale": 0.672})"), std::nullopt, plots, 0);
+  const auto found = our_figure(number(R"({"of": "tuple", "at": 256, "scale": 0.672})"), std::nullopt, plots, 0);
   ASSERT_TRUE(found && found->value);
   EXPECT_DOUBLE_EQ(*found->value, 20.16);
   EXPECT_EQ(found->what, "a plot, tuple at 256 (0.672 Gbit/s to each of the M items/s)");
-  EXPECT_FALSE(beside(number(R"({"measurement": "E7", "of": "tuple"})"), std::nullopt, plots, 0)) << "another's plots";
-  EXPECT_FALSE(beside(number(R"({"of": "tuple"})"), std::nullopt, plots, 1)) << "another machine";
+  EXPECT_FALSE(our_figure(number(R"({"measurement": "E7", "of": "tuple"})"), std::nullopt, plots, 0))
+      << "another's plots";
+  EXPECT_FALSE(our_figure(number(R"({"of": "tuple"})"), std::nullopt, plots, 1)) << "another machine";
 }
 
-TEST(ReportBeside, TheGreatestOfSeveralFigures) {
+TEST(ReportOurFigure, TheGreatestOfSeveralFigures) {
   const std::vector<Plot> plots{plot_of_curves({curve("tuple", {{1, 10}, {8, 30}, {64, 20}})})};
   const auto value = [&plots](const std::string& ours) {
-    const auto found = beside(number(ours), std::nullopt, plots, 0);
+    const auto found = our_figure(number(ours), std::nullopt, plots, 0);
     return found ? found->value : std::nullopt;
   };
   EXPECT_EQ(value(R"({"of": "tuple"})"), 10);
   EXPECT_EQ(value(R"({"of": "tuple", "greatest": true})"), 30);
 }
 
-TEST(ReportBeside, AtAnEndOfWhatWasMeasuredItMayLieBeyond) {
+TEST(ReportOurFigure, AtAnEndOfWhatWasMeasuredItMayLieBeyond) {
   const std::vector<Plot> plots{
       plot_of_curves({curve("gopt", {{1, 2}, {10, 4}, {100, 2}}), curve("plain", {{1, 1}, {10, 1}, {100, 1}})})};
   const auto open = [&plots](const std::string& place_of, const std::string& at_least) {
-    const auto found = beside(
+    const auto found = our_figure(
         number(R"({"of": "gopt", "to": "plain", "place_of": ")" + place_of + R"(", "at_least": )" + at_least + "}"),
         std::nullopt, plots, 0);
     return found ? std::string(found->open) : "nothing";
@@ -240,13 +241,13 @@ TEST(ReportBeside, AtAnEndOfWhatWasMeasuredItMayLieBeyond) {
   EXPECT_EQ(open("first", "5"), "") << "there is no such place";
 }
 
-TEST(ReportBeside, PlacesThatFiguresPointOut) {
+TEST(ReportOurFigure, PlacesThatFiguresPointOut) {
   const std::vector<Plot> plots{
       plot_of_curves({curve("gopt", {{10, 2}, {100, 8}, {1000, 1}}), curve("plain", {{10, 1}, {100, 2}, {1000, 2}}),
                       curve("slow", {{10, 1}, {100, 1}, {1000, 0.5}})})};
   const auto place = [&plots](const std::string& to, const std::string& of_what) {
-    const auto found =
-        beside(number(R"({"of": "gopt", "to": ")" + to + R"(", "place_of": )" + of_what + "}"), std::nullopt, plots, 0);
+    const auto found = our_figure(number(R"({"of": "gopt", "to": ")" + to + R"(", "place_of": )" + of_what + "}"),
+                                  std::nullopt, plots, 0);
     return found ? found->value : std::nullopt;
   };
   EXPECT_EQ(place("plain", "\"greatest\""), 100);

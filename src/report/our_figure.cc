@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/beside.h"
+#include "report/our_figure.h"
 
 #include <fmt/format.h>
 
@@ -46,8 +46,8 @@ std::string_view how_open(const PlaceOf& place, double where, const std::vector<
 
 }  // namespace
 
-std::optional<Beside> beside(const PaperNumber& number, const std::optional<double>& place,
-                             const std::vector<Plot>& plots, std::size_t document) {
+std::optional<OurFigure> our_figure(const PaperNumber& number, const std::optional<double>& place,
+                                    const std::vector<Plot>& plots, std::size_t document) {
   if (!number.ours) return std::nullopt;
   std::optional<PlaceChoice> at;
   if (place) at = PlaceChoice{PlaceChoice::Kind::number, *place, 0, ""};
@@ -60,7 +60,7 @@ std::optional<Beside> beside(const PaperNumber& number, const std::optional<doub
     auto where = place_in(*number.place_of, found);
     const std::string_view open = where ? how_open(*number.place_of, *where, found) : "";
     if (where) *where *= number.scale;
-    return Beside{where, fmt::format("{} over {}", what, first.to), open};
+    return OurFigure{where, fmt::format("{} over {}", what, first.to), open};
   }
   const std::string at_place = place_name(first.place, first.plot->x_unit);
   if (!place && !at_place.empty()) what += " at " + at_place;
@@ -68,7 +68,7 @@ std::optional<Beside> beside(const PaperNumber& number, const std::optional<doub
   if (number.scale != 1) {
     what += fmt::format(" ({} {} to each of the {})", figure(number.scale), number.unit, first.plot->unit);
   }
-  return Beside{first.value.median * number.scale, what, ""};
+  return OurFigure{first.value.median * number.scale, what, ""};
 }
 
 }  // namespace penumbra::report

@@ -13,7 +13,7 @@
 
 namespace penumbra::report {
 
-struct Beside {
+struct OurFigure {
   std::optional<double> value;  ///< In the paper's unit. Empty if the requested place was not measured.
   std::string what;             ///< Describes our figure.
   std::string_view open;        ///< " or more" at the last measured place, " or less" at the first, or empty.
@@ -21,7 +21,7 @@ struct Beside {
 
 /// Returns one machine's figure, or nothing if its results lack it. `place` overrides the target's own place. `plots`
 /// are the plots of all measurements.
-std::optional<Beside> beside(const PaperNumber& number, const std::optional<double>& place,
-                             const std::vector<Plot>& plots, std::size_t document);
+std::optional<OurFigure> our_figure(const PaperNumber& number, const std::optional<double>& place,
+                                    const std::vector<Plot>& plots, std::size_t document);
 
 }  // namespace penumbra::report
