@@ -7,21 +7,14 @@
 #include <system_error>
 #include <vector>
 
+#include "base/permitted_cores.h"
+
 namespace penumbra::bench {
 namespace {
 
 const std::vector<unsigned>& cores() {
-  static const std::vector<unsigned> kCores = [] {
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
-      throw std::system_error(errno, std::generic_category(), "sched_getaffinity");
-    }
-    std::vector<unsigned> found;
-    for (unsigned core = 0; core < CPU_SETSIZE; ++core) {
-      if (CPU_ISSET(core, &allowed)) found.push_back(core);
-    }
-    return found;
-  }();
+  static const std::vector<unsigned> kCores = permitted_cores();
+  if (kCores.empty()) throw std::system_error(errno, std::generic_category(), "sched_getaffinity");
   return kCores;
 }
 

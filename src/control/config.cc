@@ -12,6 +12,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/permitted_cores.h"
 #include "control/config_together.h"
 #include "control/device_arguments.h"
 #include "control/duration.h"
@@ -214,18 +215,6 @@ std::vector<PortConfig> read_ports(const ConfigNode& node) {
   for (const auto& element : elements) ports.push_back(reader.read(element, static_cast<std::uint16_t>(ports.size())));
   reader.check_twins(ports);
   return ports;
-}
-
-/// Returns the cores of this process's affinity mask, lowest first.
-std::vector<unsigned> permitted_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
-  std::vector<unsigned> cores;
-  for (unsigned core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &set)) cores.push_back(core);
-  }
-  return cores;
 }
 
 std::vector<unsigned> read_cores(const ConfigNode& workers) {

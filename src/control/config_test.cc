@@ -3,12 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include "base/permitted_cores.h"
 #include "control/bad_case.h"
 #include "penumbra/function.h"
 #include "testing/message_of.h"
@@ -48,11 +48,7 @@ InputError error_of(const std::string& text) {
 }
 
 unsigned first_core() {
-  cpu_set_t set;
-  sched_getaffinity(0, sizeof set, &set);
-  for (unsigned core = 0;; ++core) {
-    if (CPU_ISSET(core, &set)) return core;
-  }
+  return permitted_cores().front();
 }
 
 TEST(Config, KnowsItsDefaults) {

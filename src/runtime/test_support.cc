@@ -4,26 +4,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rte_mempool.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/permitted_cores.h"
+
 namespace penumbra::runtime::test {
-namespace {
-
-std::vector<unsigned> usable_cores() {
-  cpu_set_t set;
-  sched_getaffinity(0, sizeof set, &set);
-  std::vector<unsigned> cores;
-  for (unsigned core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &set)) cores.push_back(core);
-  }
-  return cores;
-}
-
-}  // namespace
 
 /// Generates packets, in sequence for each flow. One worker uses the queue.
 class TestPort::Source final : public io::RxQueue {
@@ -160,7 +148,7 @@ control::RouterConfig test_config(const std::vector<std::string>& ports, std::ui
     port.device = control::NoSource{};
     config.ports.push_back(std::move(port));
   }
-  const auto cores = usable_cores();
+  const auto cores = permitted_cores();
   for (std::uint16_t i = 0; i < workers; ++i) config.cores.push_back(cores[i % cores.size()]);
   for (std::size_t stage = 0; stage < stages; ++stage) {
     config.pipeline.push_back(
