@@ -11,21 +11,18 @@
 #include <set>
 #include <string>
 
+#include "control/netlink/testing.h"
 #include "control/rib.h"
 
 namespace penumbra::control {
 
 /// Keeps the reported routes as a table.
-class RecordingListener final : public RouteListener {
+class RecordingListener final : public netlink::SilentListener {
  public:
   void set_route(Ipv4Prefix prefix, const FeedTarget& target) override { set(ipv4, prefix, target); }
   void set_route(Ipv6Prefix prefix, const FeedTarget& target) override { set(ipv6, prefix, target); }
   void remove_route(Ipv4Prefix prefix) override { remove(ipv4, prefix); }
   void remove_route(Ipv6Prefix prefix) override { remove(ipv6, prefix); }
-  void set_neighbour(std::uint16_t /*port*/, Ipv4Address /*address*/, MacAddress /*mac*/) override {}
-  void set_neighbour(std::uint16_t /*port*/, Ipv6Address /*address*/, MacAddress /*mac*/) override {}
-  void remove_neighbour(std::uint16_t /*port*/, Ipv4Address /*address*/) override {}
-  void remove_neighbour(std::uint16_t /*port*/, Ipv6Address /*address*/) override {}
   void commit() override {
     ++commits;
     changed_.clear();

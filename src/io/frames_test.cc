@@ -7,7 +7,7 @@
 
 #include "io/flow_spread.h"
 #include "io/test_support.h"
-#include "io/traffic.h"
+#include "io/traffic_testing.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::io::test {
@@ -174,13 +174,7 @@ TEST(LoadCapture, RefusesWhatDoesNotFitIntoMemory) {
 }
 
 TEST(Partition, KeepsEachFlowInOneQueueAndInOrder) {
-  control::SynthSource source;
-  source.destinations = control::SynthSource::Destinations::zipf;
-  source.flows = 50;
-  const Traffic traffic(source);
-  Frames frames;
-  Bytes frame(control::SynthSource::kLargestFrame);
-  for (std::uint64_t i = 0; i < 5000; ++i) frames.add(i, {frame.data(), traffic.fill(i, frame)});
+  const Frames frames = zipf_frames(50, 5000);
   for (const std::uint16_t queues : {1, 2, 3, 7}) {
     const auto parts = partition(frames, queues);
     ASSERT_EQ(parts.size(), queues);

@@ -14,23 +14,15 @@
 #include "io/replay.h"
 #include "io/shared_tx.h"
 #include "io/test_support.h"
-#include "io/traffic.h"
+#include "io/traffic_testing.h"
 
 namespace penumbra::io::test {
 namespace {
 
 constexpr std::uint64_t kPackets = 20000;
 
-/// Returns a stream of frames. Frame i has the time i.
 Frames stream() {
-  control::SynthSource source;
-  source.destinations = control::SynthSource::Destinations::zipf;
-  source.flows = 200;
-  const Traffic traffic(source);
-  Frames frames;
-  Bytes frame(control::SynthSource::kLargestFrame);
-  for (std::uint64_t i = 0; i < kPackets; ++i) frames.add(i, {frame.data(), traffic.fill(i, frame)});
-  return frames;
+  return zipf_frames(200, kPackets);
 }
 
 /// Refers to a queue that another object owns.

@@ -16,10 +16,11 @@
 #include "io/eal.h"
 #include "io/frames.h"
 #include "io/port.h"
+#include "testing/pool_packets.h"
 
 namespace penumbra::io::test {
 
-using Bytes = std::vector<std::uint8_t>;
+using function_testing::Bytes;
 
 /// Write and read whole files.
 inline void write_file(const std::filesystem::path& file, const Bytes& bytes) {
@@ -121,10 +122,7 @@ inline control::PortConfig port_config(const std::string& device, const std::str
   return config;
 }
 
-inline Bytes bytes_of(const rte_mbuf& packet) {
-  const auto* data = rte_pktmbuf_mtod(&packet, const std::uint8_t*);
-  return {data, data + packet.data_len};
-}
+using function_testing::bytes_of;
 
 /// Receives and frees all packets of a finite queue, and returns their bytes.
 inline std::vector<Bytes> receive_all(RxQueue& queue, std::uint16_t burst = 64) {

@@ -5,13 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "io/frames.h"
 #include "io/traffic.h"
+#include "testing/packet.h"
 
 namespace penumbra::io::test {
 
-using Frame = std::vector<std::uint8_t>;
+using function_testing::checksum;
+using Frame = function_testing::Bytes;
 
 inline Frame frame_of(const Traffic& traffic, std::uint64_t index) {
   Frame frame(control::SynthSource::kLargestFrame, 0xEE);
@@ -25,12 +27,16 @@ inline std::uint32_t number(const Frame& frame, std::size_t at, std::size_t byte
   return value;
 }
 
-/// Returns the Internet checksum as RFC 1071 defines it. The result is 0 for data that includes its right checksum.
-inline std::uint16_t checksum(const std::vector<std::uint8_t>& bytes) {
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < bytes.size(); ++i) sum += i % 2 == 0 ? bytes[i] * 256U : bytes[i];
-  while (sum > 0xFFFF) sum = sum % 65536 + sum / 65536;
-  return static_cast<std::uint16_t>(~sum);
+/// Returns frames of flows with a Zipf distribution. Frame i has the time i.
+inline Frames zipf_frames(std::uint32_t flows, std::uint64_t count) {
+  control::SynthSource source;
+  source.destinations = control::SynthSource::Destinations::zipf;
+  source.flows = flows;
+  const Traffic traffic(source);
+  Frames frames;
+  Frame frame(control::SynthSource::kLargestFrame);
+  for (std::uint64_t i = 0; i < count; ++i) frames.add(i, {frame.data(), traffic.fill(i, frame)});
+  return frames;
 }
 
 }  // namespace penumbra::io::test

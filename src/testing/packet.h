@@ -20,6 +20,14 @@ inline void append(Bytes& bytes, std::uint64_t number, unsigned count) {
   for (unsigned i = count; i-- > 0;) bytes.push_back(static_cast<std::uint8_t>(number >> 8 * i));
 }
 
+/// Returns the Internet checksum (RFC 1071). The result is 0 for data that includes its right checksum.
+inline std::uint16_t checksum(const Bytes& bytes) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) sum += std::uint64_t{bytes[i]} << (i % 2 == 0 ? 8 : 0);
+  while (sum > 0xFFFF) sum = (sum & 0xFFFF) + (sum >> 16);
+  return static_cast<std::uint16_t>(~sum);
+}
+
 /// Represents a packet without a pool. The constructor sets only the fields of an mbuf that a function accesses.
 struct Packet {
   explicit Packet(const Bytes& frame, std::size_t headroom = 0) : bytes(headroom) {

@@ -7,22 +7,17 @@
 #include <cstdlib>
 #include <set>
 
-#include "penumbra/route_feed.h"
+#include "control/netlink/testing.h"
 
 namespace penumbra::control::netlink {
 
 /// Aborts at an inconsistent call.
-class SuspiciousListener final : public RouteListener {
+class SuspiciousListener final : public SilentListener {
  public:
   void set_route(Ipv4Prefix prefix, const FeedTarget& target) override { set(ipv4_, prefix, target); }
   void set_route(Ipv6Prefix prefix, const FeedTarget& target) override { set(ipv6_, prefix, target); }
   void remove_route(Ipv4Prefix prefix) override { remove(ipv4_, prefix); }
   void remove_route(Ipv6Prefix prefix) override { remove(ipv6_, prefix); }
-  void set_neighbour(std::uint16_t /*port*/, Ipv4Address /*address*/, MacAddress /*mac*/) override {}
-  void set_neighbour(std::uint16_t /*port*/, Ipv6Address /*address*/, MacAddress /*mac*/) override {}
-  void remove_neighbour(std::uint16_t /*port*/, Ipv4Address /*address*/) override {}
-  void remove_neighbour(std::uint16_t /*port*/, Ipv6Address /*address*/) override {}
-  void commit() override {}
 
  private:
   static void set(auto& known, auto prefix, const FeedTarget& target) {

@@ -15,14 +15,6 @@ namespace penumbra::gswitch::testing_support {
 using function_testing::append;
 using function_testing::Bytes;
 
-/// Returns the Internet checksum (RFC 1071).
-inline std::uint16_t checksum_of(const Bytes& bytes) {
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < bytes.size(); ++i) sum += std::uint64_t{bytes[i]} << (i % 2 == 0 ? 8 : 0);
-  while (sum > 0xFFFF) sum = (sum & 0xFFFF) + (sum >> 16);
-  return static_cast<std::uint16_t>(~sum);
-}
-
 /// Specifies a frame. The default is UDP over IPv4.
 struct FrameSpec {
   std::uint64_t destination_mac = 0x020000000002, source_mac = 0x020000000001;
@@ -69,7 +61,7 @@ inline Bytes transport_of(const FrameSpec& spec) {
     append(summed, bytes.size(), 2);
   }
   summed.insert(summed.end(), bytes.begin(), bytes.end());
-  std::uint16_t sum = checksum_of(summed);
+  std::uint16_t sum = function_testing::checksum(summed);
   if (spec.protocol == kUdp && sum == 0) sum = 0xFFFF;
   bytes[checksum_at] = static_cast<std::uint8_t>(sum >> 8);
   bytes[checksum_at + 1] = static_cast<std::uint8_t>(sum);
@@ -96,7 +88,7 @@ inline Bytes FrameSpec::bytes() const {
   append(header, 0, 2);
   append(header, std::uint64_t{source} << 32 | destination, 8);
   header.resize(header_bytes, 1);  // NOP
-  const std::uint16_t sum = checksum_of(header);
+  const std::uint16_t sum = function_testing::checksum(header);
   header[10] = static_cast<std::uint8_t>(sum >> 8);
   header[11] = static_cast<std::uint8_t>(sum);
   frame.insert(frame.end(), header.begin(), header.end());

@@ -30,29 +30,9 @@ std::string inspected(const Bytes& frame, bool promiscuous) {
 
 /// Returns a frame that passes all checks.
 Bytes good_frame(std::size_t payload_bytes) {
-  Bytes frame{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 9, 9, 8, 0};
-  const std::size_t total = 20 + payload_bytes;
-  const Bytes header{0x45,
-                     0,
-                     static_cast<std::uint8_t>(total >> 8),
-                     static_cast<std::uint8_t>(total),
-                     0x12,
-                     52,
-                     0,
-                     0,
-                     64,
-                     17,
-                     0,
-                     0,
-                     192,
-                     0,
-                     2,
-                     1,
-                     198,
-                     51,
-                     100,
-                     7};
-  frame.insert(frame.end(), header.begin(), header.end());
+  Bytes frame{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 9, 9, 8, 0, 0x45, 0};
+  function_testing::append(frame, 20 + payload_bytes, 2);
+  frame.insert(frame.end(), {0x12, 52, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 7});
   frame.insert(frame.end(), payload_bytes, 0xA5);
   oracle::fix_checksum(frame);
   return frame;

@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "engines/conformance.h"
 #include "penumbra/rule.h"
+#include "tables/rules/rule_lookup.h"
 #include "tables/rules/rule_set.h"
 #include "tables/rules/rule_structures.h"
 #include "tables/rules/rule_table.h"
@@ -139,34 +140,12 @@ class Rules {
   std::vector<RuleWords> masks_, values_;
 };
 
-/// Keys in the form that the shader takes.
-class KeyColumn {
- public:
-  KeyColumn(RuleFields fields, const std::vector<RuleWords>& keys) : is_narrow_(fields == RuleFields::ipv4) {
-    for (const RuleWords& key : keys) {
-      if (is_narrow_) {
-        narrow_.push_back({{key[0], key[1]}});
-      } else {
-        wide_.push_back({{key[0], key[1], key[2], key[3], key[4]}});
-      }
-    }
-  }
-  const void* data() const {
-    return is_narrow_ ? static_cast<const void*>(narrow_.data()) : static_cast<const void*>(wide_.data());
-  }
-
- private:
-  bool is_narrow_;
-  std::vector<rules_narrow_key> narrow_;
-  std::vector<rules_key> wide_;
-};
-
 /// Returns the answers of a table on an engine.
 inline std::vector<std::uint32_t> answers_of(conformance::ShaderRun& run, RuleFields fields,
                                              const std::vector<RuleWords>& keys, std::uint32_t batch) {
-  const KeyColumn column(fields, keys);
+  const RuleKeys columns(fields, keys);
   std::vector<std::uint32_t> found(keys.size(), 0x12345678);
-  run({column.data()}, {found.data()}, keys.size(), batch);
+  run({columns.column(0)}, {found.data()}, keys.size(), batch);
   return found;
 }
 
