@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The oracle for longest-prefix match. It is slow and obvious, and shares no code with the tables of the data plane.
+// Implements the oracle for longest-prefix match. The oracle is slow and obvious, and shares no code with the tables of
+// the data plane.
 #pragma once
 
 #include <array>
@@ -14,8 +15,8 @@
 
 namespace penumbra {
 
-/// Entries by prefix in a binary trie: one node per bit. A look-up walks from the root and returns the last entry that
-/// it meets. An Entry is an aggregate with a `prefix` of the family.
+/// Stores entries by prefix in a binary trie, with one node per bit. A look-up walks from the root and returns the last
+/// entry that it meets. An Entry is an aggregate with a `prefix` of the family.
 template <class Family, class Entry>
 class PrefixOracle {
  public:
@@ -48,7 +49,7 @@ class PrefixOracle {
     ++size_;
     return true;
   }
-  /// Returns false if there is no entry of the prefix.
+  /// Removes the entry of a prefix. Returns false if there is none.
   bool remove(Prefix prefix) {
     const std::optional<std::uint32_t> node = node_of(prefix);
     if (!node || nodes_[*node].entry == kNone) return false;

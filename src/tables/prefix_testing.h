@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Helpers for the tests of tables that answer with the longest prefix, of both address families.
+// Provides helpers for the tests of tables that answer with the longest prefix, for both address families.
 #pragma once
 
 #include <cstdint>

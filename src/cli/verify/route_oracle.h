@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The route of a packet by longest-prefix match in a binary trie.
+// Finds the route of a packet by longest-prefix match in a binary trie.
 #pragma once
 
 #include <compare>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prefixes for lookups during changes of an IPv4 table.
+// Provides prefixes for tests of lookups during changes of an IPv4 table.
 #pragma once
 
 #include <algorithm>

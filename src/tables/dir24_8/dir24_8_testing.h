@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Helpers for the tests of the IPv4 tables.
+// Provides helpers for the tests of the IPv4 tables.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Helpers for the tests of all IPv6 tables.
+// Provides helpers for the tests of all IPv6 tables.
 #pragma once
 
 #include <cstddef>
