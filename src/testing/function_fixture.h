@@ -40,7 +40,7 @@ class FunctionTest : public testing::Test {
   ConfigNode parse(const std::string& config) const { return ConfigNode::parse(config, "test.yaml", folder_.path()); }
   /// Returns the function of a configuration. Throws as the function does.
   std::unique_ptr<Function> make(const std::string& config) {
-    return find_function(name_)->create(parse(config), {ports_, no_readers_, nullptr, later_ethertypes_});
+    return find_function(name_)->create(parse(config), {ports_, no_readers_, feed_, later_ethertypes_});
   }
   /// Sends the following frames through the function of this configuration.
   void create(const std::string& config, const std::string& engine = "scalar") {
@@ -75,6 +75,7 @@ class FunctionTest : public testing::Test {
   ScratchFolder folder_;
   NoReaders no_readers_;
   std::vector<PortInfo> ports_;
+  RouteFeed* feed_ = nullptr;
   std::vector<std::uint16_t> later_ethertypes_;
   std::unique_ptr<Function> function_;
   std::unique_ptr<Runner> runner_;

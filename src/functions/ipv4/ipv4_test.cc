@@ -4,9 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -15,8 +12,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/scratch_folder.h"
 #include "functions/ipv4/testing.h"
+#include "testing/function_fixture.h"
 #include "testing/message_of.h"
 
 namespace penumbra::ipv4 {
@@ -343,35 +340,25 @@ class FragileFeed final : public RouteFeed {
   };
 };
 
-class Ipv4ConfigTest : public testing::Test {
+class Ipv4ConfigTest : public function_testing::FunctionTest {
  protected:
-  std::unique_ptr<Function> create(const std::string& config, RouteFeed* feed = nullptr) {
-    return find_function("ipv4")->create(ConfigNode::parse(config, "test.yaml", folder_.path()),
-                                         {ports_, no_readers_, feed});
-  }
+  Ipv4ConfigTest() : FunctionTest("ipv4", router_ports()) {}
   std::string error(const std::string& config) {
-    return message_of([&] { create(config); });
+    return message_of([&] { make(config); });
   }
-  void write(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
-
-  NoReaders no_readers_;
-  std::vector<PortInfo> ports_ = router_ports();
-  ScratchFolder folder_;
+  std::string outcome(const char* source, const char* destination) {
+    return reason(udp_frame(ip(source), ip(destination), 64, 100));
+  }
 };
 
 TEST_F(Ipv4ConfigTest, ReadsItsFiles) {
   write("r.txt", "default via 192.0.2.254 dev wan\n");
   write("n.txt", "192.0.2.254 dev wan lladdr 0a:00:00:00:00:01\n");
-  const auto function = create("{routes: r.txt, neighbours: n.txt, engine: scalar}");
-  Runner runner(*function);
-  Chunk chunk;
-  std::vector<Packet> packets;
-  packets.emplace_back(udp_frame(ip("198.51.100.1"), ip("1.2.3.4"), 64, 100));
-  runner.process(chunk, packets);
-  EXPECT_EQ(chunk.verdicts[0], Verdict::send(0));
-  EXPECT_NO_THROW(create("{}"));
-  EXPECT_EQ(create("{}")->shaders().front().name, "ipv4_dir24_8");
-  EXPECT_EQ(create("{lookup: runs}")->shaders().front().name, "ipv4_runs");
+  create("{routes: r.txt, neighbours: n.txt, engine: scalar}");
+  EXPECT_EQ(send(udp_frame(ip("198.51.100.1"), ip("1.2.3.4"), 64, 100)), Verdict::send(0));
+  EXPECT_NO_THROW(make("{}"));
+  EXPECT_EQ(make("{}")->shaders().front().name, "ipv4_dir24_8");
+  EXPECT_EQ(make("{lookup: runs}")->shaders().front().name, "ipv4_runs");
 }
 
 TEST_F(Ipv4ConfigTest, ForwardsLinkLocalAddressesOnlyIfItIsTold) {
@@ -379,64 +366,52 @@ TEST_F(Ipv4ConfigTest, ForwardsLinkLocalAddressesOnlyIfItIsTold) {
   write("n.txt", "192.0.2.254 dev wan lladdr 0a:00:00:00:00:01\n");
   ports_[3].addresses = {{ip("169.254.7.1"), net("169.254.7.0/24")}};
   const std::string files = "routes: r.txt, neighbours: n.txt";
-  const auto function = create("{" + files + "}");
-  Chunk chunk;
-  const auto outcome = [&](const char* source, const char* destination) -> std::string {
-    Runner runner(*function);
-    std::vector<Packet> packets;
-    packets.emplace_back(udp_frame(ip(source), ip(destination), 64, 100));
-    runner.process(chunk, packets);
-    const Verdict verdict = chunk.verdicts[0];
-    return verdict.kind == Verdict::Kind::send ? "sent" : function->reasons().at(verdict.value).name;
-  };
-  EXPECT_EQ(outcome("198.51.100.1", "1.2.3.4"), "sent");
+  create("{" + files + "}");
+  EXPECT_EQ(outcome("198.51.100.1", "1.2.3.4"), "");
   EXPECT_EQ(outcome("169.254.9.9", "1.2.3.4"), "link_local");
   EXPECT_EQ(outcome("198.51.100.1", "169.254.9.9"), "link_local");
-  EXPECT_EQ(outcome("169.253.255.255", "169.255.0.0"), "sent");
+  EXPECT_EQ(outcome("169.253.255.255", "169.255.0.0"), "");
   EXPECT_EQ(outcome("169.254.7.2", "169.254.7.1"), "local") << "the router's own address is the host's";
   EXPECT_EQ(outcome("169.254.7.2", "169.254.7.255"), "broadcast");
-  const auto next = create("{link_local: forward, " + files + "}");
-  const ConfigNode config = ConfigNode::parse("{" + files + "}", "test.yaml", "/");
-  EXPECT_THAT(function->differences(*next, config), testing::ElementsAre("link_local: forward, was drop"));
-  function->exchange(*next);
-  EXPECT_EQ(outcome("169.254.9.9", "1.2.3.4"), "sent");
-  function->exchange(*next);
+  const auto next = make("{link_local: forward, " + files + "}");
+  EXPECT_THAT(function_->differences(*next, parse("{" + files + "}")),
+              testing::ElementsAre("link_local: forward, was drop"));
+  function_->exchange(*next);
+  EXPECT_EQ(outcome("169.254.9.9", "1.2.3.4"), "");
+  function_->exchange(*next);
   EXPECT_EQ(outcome("169.254.9.9", "1.2.3.4"), "link_local");
   EXPECT_THAT(error("{link_local: yes}"), HasSubstr("there are: drop, forward"));
 }
 
 TEST_F(Ipv4ConfigTest, GivesPacketsByAGatewayOfTheOtherFamilyToTheHost) {
   write("r.txt", "10.0.0.0/8 via inet6 fe80::1 dev wan\n");
-  const auto function = create("{routes: r.txt}");
-  Runner runner(*function);
-  Chunk chunk;
-  std::vector<Packet> packets;
-  packets.emplace_back(udp_frame(ip("198.51.100.1"), ip("10.77.0.1"), 64, 100));
-  runner.process(chunk, packets);
-  ASSERT_EQ(chunk.verdicts[0].kind, Verdict::Kind::punt);
-  EXPECT_EQ(function->reasons().at(chunk.verdicts[0].value).name, "via_host");
+  create("{routes: r.txt}");
+  EXPECT_EQ(outcome("198.51.100.1", "10.77.0.1"), "via_host");
+  EXPECT_EQ(chunk_.verdicts[0].kind, Verdict::Kind::punt);
   const std::vector<std::string> arguments{"10.0.0.0/8"};
-  EXPECT_EQ(function->show("routes", arguments).at("routes")[0]["next_hops"][0]["host"], true);
+  EXPECT_EQ(function_->show("routes", arguments).at("routes")[0]["next_hops"][0]["host"], true);
 }
 
 TEST_F(Ipv4ConfigTest, WarnsOfRoutesAndNeighboursThatDoNothing) {
   write("r.txt", "10.0.0.0/8 via 192.0.2.1 dev wan\n127.0.0.0/8 dev lan\n224.0.0.0/4 dev lan\ndefault dev lan\n");
   write("n.txt", "192.0.2.1 dev wan lladdr 0a:00:00:00:00:01\n");
-  const auto warnings = create("{routes: r.txt, neighbours: n.txt}")->warnings();
+  const auto warnings = make("{routes: r.txt, neighbours: n.txt}")->warnings();
   EXPECT_THAT(warnings,
               testing::ElementsAre(HasSubstr("the gateway 192.0.2.1 is the router's own address, on port 'wan'"),
                                    HasSubstr("no packet takes the route to 127.0.0.0/8"),
                                    HasSubstr("no packet takes the route to 224.0.0.0/4"),
                                    HasSubstr("192.0.2.1 is the router's own address")));
-  EXPECT_THAT(create("{}")->warnings(), testing::IsEmpty());
+  EXPECT_THAT(make("{}")->warnings(), testing::IsEmpty());
 }
 
 TEST_F(Ipv4ConfigTest, KeepsItsRoutesWhereTheFeedFailsAtOthers) {
   write("one.txt", "default via 192.0.2.254 dev wan\n");
   write("two.txt", "default via 192.0.2.254 dev wan\n10.1.0.0/16 via 192.0.2.254 dev wan\n");
   FragileFeed feed, spare;
-  const auto function = create("{follow: [kernel], routes: one.txt}", &feed);
-  const auto next = create("{follow: [kernel], routes: two.txt}", &spare);
+  feed_ = &feed;
+  const auto function = make("{follow: [kernel], routes: one.txt}");
+  feed_ = &spare;
+  const auto next = make("{follow: [kernel], routes: two.txt}");
   feed.fails = true;
   EXPECT_THROW(function->exchange(*next), std::length_error);
   EXPECT_EQ(feed.own, 1U);
