@@ -7,8 +7,10 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace penumbra {
@@ -58,6 +60,29 @@ class Change {
   virtual void undo() = 0;
   virtual Counts counts() const = 0;
 };
+
+/// Replaces a whole value of a function, such as a list of entries.
+template <class Value, class Put>
+class Replacement final : public Change {
+ public:
+  Replacement(Value before, Value after, Counts counts, Put put)
+      : before_(std::move(before)), after_(std::move(after)), counts_(counts), put_(std::move(put)) {}
+  void apply() override { put_(after_); }
+  void undo() override { put_(before_); }
+  Counts counts() const override { return counts_; }
+
+ private:
+  Value before_, after_;
+  Counts counts_;
+  Put put_;
+};
+
+/// Returns the change that calls `put(after)` to apply and `put(before)` to revert. `put` takes a `const Value&`, and
+/// leaves the function unchanged if it throws.
+template <class Value, class Put>
+std::unique_ptr<Change> make_replacement(Value before, Value after, Change::Counts counts, Put put) {
+  return std::make_unique<Replacement<Value, Put>>(std::move(before), std::move(after), counts, std::move(put));
+}
 
 /// A table of a function's configuration that commands change. `lines` and `unsaved` are valid until the table changes.
 struct ConfigTable {

@@ -141,11 +141,11 @@ class Acl final : public LookupFunction {
                                   const CommandEntries& entries) override {
     std::vector<Entry> before = own_entries();
     auto after = edit(before, action, entries, family_);
-    return std::make_unique<rule_list::ListChange<Entry>>(std::move(before), std::move(after),
-                                                          [this](std::vector<Entry> list) {
-                                                            list.push_back(list_.entries().back());  // the default
-                                                            put_in_force(std::move(list));
-                                                          });
+    const auto put = [this](std::vector<Entry> list) {
+      list.push_back(list_.entries().back());  // the default
+      put_in_force(std::move(list));
+    };
+    return make_replacement(std::move(before), std::move(after.entries), after.counts, put);
   }
   std::vector<ConfigTable> tables() const override {
     const auto lines = [this] {

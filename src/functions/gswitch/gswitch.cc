@@ -198,11 +198,11 @@ std::unique_ptr<Change> GSwitch::prepare(std::string_view /*command*/, std::stri
                                          const CommandEntries& entries) {
   std::vector<FlowEntry> before = own_flows();
   auto after = edit(before, action, entries, ports_.size());
-  return std::make_unique<rule_list::ListChange<FlowEntry>>(
-      std::move(before), std::move(after), [this](std::vector<FlowEntry> flows) {
-        flows.push_back(list_.entries().back());  // the entry for a miss
-        put_in_force(std::move(flows));
-      });
+  const auto put = [this](std::vector<FlowEntry> flows) {
+    flows.push_back(list_.entries().back());  // the entry for a miss
+    put_in_force(std::move(flows));
+  };
+  return make_replacement(std::move(before), std::move(after.entries), after.counts, put);
 }
 
 std::vector<ConfigTable> GSwitch::tables() const {

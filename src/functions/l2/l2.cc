@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -239,29 +238,11 @@ std::vector<std::string> Switch::differences(const Function& next, const ConfigN
   return l2::differences(configuration_, dynamic_cast<const Switch&>(next).configuration_, ports_);
 }
 
-namespace {
-
-class StationChange final : public Change {
- public:
-  using Put = std::function<void(const StaticStations&)>;
-  StationChange(StaticStations before, EditedStations after, Put put)
-      : before_(std::move(before)), after_(std::move(after)), put_(std::move(put)) {}
-  void apply() override { put_(after_.stations); }
-  void undo() override { put_(before_); }
-  Counts counts() const override { return after_.counts; }
-
- private:
-  StaticStations before_;
-  EditedStations after_;
-  Put put_;
-};
-
-}  // namespace
-
 std::unique_ptr<Change> Switch::prepare(std::string_view /*command*/, std::string_view action,
                                         const CommandEntries& entries) {
-  return std::make_unique<StationChange>(configuration_.static_stations, edit(configuration_, action, entries, ports_),
-                                         [this](const StaticStations& stations) { put_static(stations); });
+  EditedStations after = edit(configuration_, action, entries, ports_);
+  return make_replacement(configuration_.static_stations, std::move(after.stations), after.counts,
+                          [this](const StaticStations& stations) { put_static(stations); });
 }
 
 void Switch::put_static(const StaticStations& stations) {

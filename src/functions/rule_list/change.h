@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -24,24 +23,6 @@ template <class Entry>
 struct Edited {
   std::vector<Entry> entries;
   Change::Counts counts;
-};
-
-/// Activates the changed list, or the list before the change.
-template <class Entry>
-class ListChange final : public Change {
- public:
-  using Put = std::function<void(std::vector<Entry>)>;
-  ListChange(std::vector<Entry> before, Edited<Entry> after, Put put)
-      : before_(std::move(before)), after_(std::move(after)), put_(std::move(put)) {}
-
-  void apply() override { put_(after_.entries); }
-  void undo() override { put_(before_); }
-  Counts counts() const override { return after_.counts; }
-
- private:
-  std::vector<Entry> before_;
-  Edited<Entry> after_;
-  Put put_;
 };
 
 /// Returns the entries that only one of the lists has as "- ENTRY" and "+ ENTRY", at most `most` lines. A moved entry
