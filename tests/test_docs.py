@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 import conftest
+from captures import write_pcap
 
 pytestmark = pytest.mark.release_only
 DOCS = conftest.ROOT / "docs"
@@ -125,6 +126,22 @@ def test_configurations_of_functions_are_taken(tmp_path, page):
         (tmp_path / "router.yaml").write_text(snippet)
         done = conftest.penumbra("check", tmp_path / "router.yaml")
         assert done.returncode == 0, snippet + done.stderr
+
+
+EXAMPLES = sorted((conftest.ROOT / "examples").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_example_configurations_are_taken(tmp_path, example):
+    """The files and captures that an example names are empty."""
+    text = example.read_text()
+    for file in re.findall(r"[\w-]+\.txt", text):
+        (tmp_path / file).touch()
+    for capture in re.findall(r"pcap:([\w.-]+)", text):
+        write_pcap(tmp_path / capture, [])
+    (tmp_path / example.name).write_text(text)
+    done = conftest.penumbra("check", tmp_path / example.name)
+    assert done.returncode == 0, done.stderr
 
 
 LINKS = [*DOCS.rglob("*.md"), conftest.ROOT / "README.md", conftest.ROOT / "bench" / "results" / "README.md"]
