@@ -35,8 +35,9 @@ OF_ENGINES = r"^(engines|cuda(?!/atomic)|cuda_resident|opportunistic|scalar)/"
 @pytest.mark.parametrize(
     ("folder", "forbidden"),
     [
-        ("include", r"^(base|io|runtime|functions|control|cli|tables)/|^rte_"),
-        ("src/base", r"^(io|runtime|functions|control|cli|tables)/|^rte_"),
+        ("include", r"^(base|crypto|io|runtime|functions|control|cli|tables)/|^rte_"),
+        ("src/base", r"^(crypto|io|runtime|functions|control|cli|tables)/|^rte_"),
+        ("src/crypto", r"^(io|runtime|functions|control|cli|tables)/|^rte_|^yaml-cpp|^nlohmann"),
         ("src/tables", r"^(io|runtime|functions|control|cli)/|^rte_|^yaml-cpp|^nlohmann"),
         ("src/engines", r"^(io|runtime|functions|control|cli|tables)/|^rte_|^yaml-cpp"),
         ("src/functions", r"^(io|runtime|cli)/"),
@@ -64,7 +65,7 @@ def test_a_folder_includes_only_what_the_design_allows(folder, forbidden):
     assert offences == []
 
 
-USERS_OF_ENGINES = ["include", "bench", "src/base", "src/functions", "src/control", "src/io", "src/runtime"]
+USERS_OF_ENGINES = ["include", "bench", "src/base", "src/crypto", "src/functions", "src/control", "src/io", "src/runtime"]
 USERS_OF_ENGINES += ["src/report", "src/cli"]
 
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "crypto/secret_memory.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <system_error>
+
+namespace penumbra {
+
+void erase_bytes(void* memory, std::size_t bytes) {
+  explicit_bzero(memory, bytes);
+}
+
+SecretMemory::SecretMemory(std::size_t bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    throw std::system_error(errno, std::generic_category(), "cannot map " + std::to_string(bytes) + " bytes for keys");
+  }
+  if (mlock(memory, bytes) != 0 || madvise(memory, bytes, MADV_DONTDUMP) != 0) {
+    const int error = errno;
+    munmap(memory, bytes);
+    throw std::system_error(error, std::generic_category(),
+                            "cannot lock " + std::to_string(bytes) + " bytes for keys in memory (ulimit -l)");
+  }
+  data_ = static_cast<std::byte*>(memory);
+}
+
+SecretMemory::~SecretMemory() {
+  if (data_ == nullptr) return;
+  erase_bytes(data_, bytes_);
+  munmap(data_, bytes_);
+}
+
+}  // namespace penumbra

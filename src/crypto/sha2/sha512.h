@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SHA-512 and SHA-384 (FIPS 180-4, sections 6.4.2 and 6.5). */
+#ifndef PENUMBRA_CRYPTO_SHA512_H
+#define PENUMBRA_CRYPTO_SHA512_H
+
+#include "crypto/bytes.h"
+
+enum { SHA512_BLOCK = 128, SHA512_DIGEST = 64, SHA384_DIGEST = 48, SHA512_WORDS = 8, SHA512_ROUNDS = 80 };
+
+PENUMBRA_SHADER void sha512_begin(uint64_t* state) {
+  state[0] = 0x6A09E667F3BCC908U;
+  state[1] = 0xBB67AE8584CAA73BU;
+  state[2] = 0x3C6EF372FE94F82BU;
+  state[3] = 0xA54FF53A5F1D36F1U;
+  state[4] = 0x510E527FADE682D1U;
+  state[5] = 0x9B05688C2B3E6C1FU;
+  state[6] = 0x1F83D9ABFB41BD6BU;
+  state[7] = 0x5BE0CD19137E2179U;
+}
+
+PENUMBRA_SHADER void sha384_begin(uint64_t* state) {
+  state[0] = 0xCBBB9D5DC1059ED8U;
+  state[1] = 0x629A292A367CD507U;
+  state[2] = 0x9159015A3070DD17U;
+  state[3] = 0x152FECD8F70E5939U;
+  state[4] = 0x67332667FFC00B31U;
+  state[5] = 0x8EB44A8768581511U;
+  state[6] = 0xDB0C2E0D64F98FA7U;
+  state[7] = 0x47B5481DBEFA4FA4U;
+}
+
+PENUMBRA_SHADER uint64_t sha512_rotate(uint64_t x, uint32_t bits) {
+  return x >> bits | x << (64 - bits);
+}
+
+/* Returns the constant of a round: the cube roots of the first primes. */
+PENUMBRA_SHADER uint64_t sha512_constant(uint32_t round) {
+  // clang-format off
+  static const uint64_t kConstants[SHA512_ROUNDS] = {
+      0x428A2F98D728AE22U, 0x7137449123EF65CDU, 0xB5C0FBCFEC4D3B2FU, 0xE9B5DBA58189DBBCU,
+      0x3956C25BF348B538U, 0x59F111F1B605D019U, 0x923F82A4AF194F9BU, 0xAB1C5ED5DA6D8118U,
+      0xD807AA98A3030242U, 0x12835B0145706FBEU, 0x243185BE4EE4B28CU, 0x550C7DC3D5FFB4E2U,
+      0x72BE5D74F27B896FU, 0x80DEB1FE3B1696B1U, 0x9BDC06A725C71235U, 0xC19BF174CF692694U,
+      0xE49B69C19EF14AD2U, 0xEFBE4786384F25E3U, 0x0FC19DC68B8CD5B5U, 0x240CA1CC77AC9C65U,
+      0x2DE92C6F592B0275U, 0x4A7484AA6EA6E483U, 0x5CB0A9DCBD41FBD4U, 0x76F988DA831153B5U,
+      0x983E5152EE66DFABU, 0xA831C66D2DB43210U, 0xB00327C898FB213FU, 0xBF597FC7BEEF0EE4U,
+      0xC6E00BF33DA88FC2U, 0xD5A79147930AA725U, 0x06CA6351E003826FU, 0x142929670A0E6E70U,
+      0x27B70A8546D22FFCU, 0x2E1B21385C26C926U, 0x4D2C6DFC5AC42AEDU, 0x53380D139D95B3DFU,
+      0x650A73548BAF63DEU, 0x766A0ABB3C77B2A8U, 0x81C2C92E47EDAEE6U, 0x92722C851482353BU,
+      0xA2BFE8A14CF10364U, 0xA81A664BBC423001U, 0xC24B8B70D0F89791U, 0xC76C51A30654BE30U,
+      0xD192E819D6EF5218U, 0xD69906245565A910U, 0xF40E35855771202AU, 0x106AA07032BBD1B8U,
+      0x19A4C116B8D2D0C8U, 0x1E376C085141AB53U, 0x2748774CDF8EEB99U, 0x34B0BCB5E19B48A8U,
+      0x391C0CB3C5C95A63U, 0x4ED8AA4AE3418ACBU, 0x5B9CCA4F7763E373U, 0x682E6FF3D6B2B8A3U,
+      0x748F82EE5DEFB2FCU, 0x78A5636F43172F60U, 0x84C87814A1F0AB72U, 0x8CC702081A6439ECU,
+      0x90BEFFFA23631E28U, 0xA4506CEBDE82BDE9U, 0xBEF9A3F7B2C67915U, 0xC67178F2E372532BU,
+      0xCA273ECEEA26619CU, 0xD186B8C721C0C207U, 0xEADA7DD6CDE0EB1EU, 0xF57D4F7FEE6ED178U,
+      0x06F067AA72176FBAU, 0x0A637DC5A2C898A6U, 0x113F9804BEF90DAEU, 0x1B710B35131C471BU,
+      0x28DB77F523047D84U, 0x32CAAB7B40C72493U, 0x3C9EBE0A15C9BEBCU, 0x431D67C49C100D4CU,
+      0x4CC5D4BECB3E42B6U, 0x597F299CFC657E2AU, 0x5FCB6FAB3AD6FAECU, 0x6C44198C4A475817U};
+  // clang-format on
+  return kConstants[round];
+}
+
+PENUMBRA_SHADER void sha512_add_block(uint64_t* state, const uint8_t* block) {
+  uint64_t word[SHA512_ROUNDS], work[SHA512_WORDS];
+  read_be64_words(word, block, 16);
+  for (uint32_t i = 16; i < SHA512_ROUNDS; ++i) {
+    const uint64_t x = word[i - 15], y = word[i - 2];
+    word[i] = word[i - 16] + (sha512_rotate(x, 1) ^ sha512_rotate(x, 8) ^ x >> 7) + word[i - 7] +
+              (sha512_rotate(y, 19) ^ sha512_rotate(y, 61) ^ y >> 6);
+  }
+  for (uint32_t i = 0; i < SHA512_WORDS; ++i) work[i] = state[i];
+  for (uint32_t i = 0; i < SHA512_ROUNDS; ++i) {
+    const uint64_t a = work[0], b = work[1], c = work[2], e = work[4], f = work[5], g = work[6];
+    const uint64_t first = work[7] + (sha512_rotate(e, 14) ^ sha512_rotate(e, 18) ^ sha512_rotate(e, 41)) +
+                           (g ^ (e & (f ^ g))) + sha512_constant(i) + word[i];
+    const uint64_t second =
+        (sha512_rotate(a, 28) ^ sha512_rotate(a, 34) ^ sha512_rotate(a, 39)) + ((a & b) | (c & (a | b)));
+    for (uint32_t k = 7; k > 0; --k) work[k] = work[k - 1];
+    work[4] += first;
+    work[0] = first + second;
+  }
+  for (uint32_t i = 0; i < SHA512_WORDS; ++i) state[i] += work[i];
+}
+
+#endif
