@@ -11,7 +11,7 @@
 namespace penumbra::bench::gpu {
 namespace {
 
-constexpr std::uint32_t kItems = 1U << 26;  ///< Enough that keys and answers are in no cache.
+constexpr std::uint32_t kShaderItems = 1U << 26;  ///< Enough that keys and answers are in no cache.
 constexpr std::uint32_t kReads = 1U << 27;
 constexpr unsigned kTimes = 16;  ///< Runs in a sample.
 constexpr char kLimit[] = "random reads, as many as look-ups take lines";
@@ -24,13 +24,13 @@ double millions_a_second(double items, Work work) {
 }
 
 void measure_shader(const Options& options, const Task& task, Report& report) {
-  const ShaderOnGpu gpu(*task.work, kItems);
+  const ShaderOnGpu gpu(*task.work, kShaderItems);
   gpu.check_lookups();
   gpu.check_reads();
   report.checked(fmt::format("every answer of the shader for {} on the GPU equals the oracle's", task.name));
   const double lookups_read = kReads / task.lines;
   const auto series = interleave(
-      {{"look-ups", [&gpu] { return millions_a_second(kItems, [&gpu] { gpu.lookups(kTimes); }); }},
+      {{"look-ups", [&gpu] { return millions_a_second(kShaderItems, [&gpu] { gpu.lookups(kTimes); }); }},
        {kLimit, [&gpu, lookups_read] { return millions_a_second(lookups_read, [&gpu] { gpu.reads(kReads, kTimes); }); },
         Role::limit}},
       options.rounds);
