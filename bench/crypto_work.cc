@@ -77,7 +77,7 @@ std::vector<std::uint8_t> CipherPackets::results(const std::vector<std::uint8_t>
 
 CipherForms::CipherForms(std::span<const KeyMaterial> materials) : expanded_(materials.size()), bare_(materials) {
   for (std::size_t i = 0; i < materials.size(); ++i) {
-    plain_.push_back(expand(materials[i]));
+    expand(materials[i], plain_.emplace_back());
     worker_.expand(materials[i], expanded_[i]);
   }
 }

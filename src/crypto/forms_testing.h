@@ -32,7 +32,7 @@ class Form {
 class PlainForm final : public Form {
  public:
   std::uint32_t add(const KeyMaterial& material) override {
-    keys_.push_back(expand(material));
+    expand(material, keys_.emplace_back());
     return static_cast<std::uint32_t>(keys_.size() - 1);
   }
   void seal(std::span<const cipher_packet> packets, std::uint8_t* are_done) override {

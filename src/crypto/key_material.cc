@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "crypto/aes/key.h"
+#include "crypto/secret_memory.h"
 
 namespace penumbra {
 namespace {
@@ -51,12 +52,12 @@ void check(const KeyMaterial& material) {
           "the tag has a length that the algorithm does not have");
 }
 
-cipher_key expand(const KeyMaterial& material) {
+void expand(const KeyMaterial& material, cipher_key& key) {
   check(material);
-  cipher_key key{};
-  key.cipher = material.cipher;
-  key.digest = material.digest;
-  key.tag_bytes = material.tag_bytes;
+  erase_bytes(&key, sizeof key);
+  key.cipher = static_cast<std::uint8_t>(material.cipher);
+  key.digest = static_cast<std::uint8_t>(material.digest);
+  key.tag_bytes = static_cast<std::uint8_t>(material.tag_bytes);
   if (!material.salt.empty()) std::memcpy(key.salt, material.salt.data(), sizeof key.salt);
   const auto bytes = static_cast<std::uint32_t>(material.secret.size());
   if (is_aes(material.cipher)) {
@@ -71,7 +72,6 @@ cipher_key expand(const KeyMaterial& material) {
     hmac_expand(&key.authentication.hmac, material.digest, material.digest_secret.data(),
                 static_cast<std::uint32_t>(material.digest_secret.size()));
   }
-  return key;
 }
 
 }  // namespace penumbra

@@ -27,7 +27,8 @@ struct KeyMaterial {
 /// have at least 4 bytes (NIST SP 800-38D, section 5.2.1.2), or none if nothing is authenticated.
 void check(const KeyMaterial& material);
 
-/// Returns the expanded key. Throws std::invalid_argument as check() does. The caller erases the key.
-cipher_key expand(const KeyMaterial& material);
+/// Expands `material` into `key`, which may have any content before and keeps it if this throws. Throws
+/// std::invalid_argument as check() does.
+void expand(const KeyMaterial& material, cipher_key& key);
 
 }  // namespace penumbra

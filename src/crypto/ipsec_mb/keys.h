@@ -42,8 +42,8 @@ struct alignas(64) Key {
 };
 static_assert(sizeof(Key) == 1024);
 
-/// Expands `material` into `key`, which may have any content before. `manager` is an initialised manager. Throws
-/// std::invalid_argument as check() does.
+/// Expands `material` into `key`, which may have any content before and keeps it if this throws. `manager` is an
+/// initialised manager. Throws std::invalid_argument as check() does.
 void expand(IMB_MGR& manager, const KeyMaterial& material, Key& key);
 
 }  // namespace penumbra::ipsec_mb
