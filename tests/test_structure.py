@@ -35,11 +35,12 @@ OF_ENGINES = r"^(engines|cuda(?!/atomic)|cuda_resident|opportunistic|scalar)/"
 @pytest.mark.parametrize(
     ("folder", "forbidden"),
     [
-        ("include", r"^(base|crypto|io|runtime|functions|control|cli|tables)/|^rte_"),
-        ("src/base", r"^(crypto|io|runtime|functions|control|cli|tables)/|^rte_"),
-        ("src/crypto", r"^(io|runtime|functions|control|cli|tables)/|^rte_|^yaml-cpp|^nlohmann"),
-        ("src/tables", r"^(io|runtime|functions|control|cli)/|^rte_|^yaml-cpp|^nlohmann"),
-        ("src/engines", r"^(io|runtime|functions|control|cli|tables)/|^rte_|^yaml-cpp"),
+        ("include", r"^(base|crypto|packet|io|runtime|functions|control|cli|tables)/|^rte_"),
+        ("src/base", r"^(crypto|packet|io|runtime|functions|control|cli|tables)/|^rte_"),
+        ("src/packet", r"^(io|runtime|functions|control|cli|tables)/|^rte_(?!mbuf)"),
+        ("src/crypto", r"^(packet|io|runtime|functions|control|cli|tables)/|^rte_|^yaml-cpp|^nlohmann"),
+        ("src/tables", r"^(io|runtime|functions|control|cli)/|^packet/.*mbuf|^rte_|^yaml-cpp|^nlohmann"),
+        ("src/engines", r"^(packet|io|runtime|functions|control|cli|tables)/|^rte_|^yaml-cpp"),
         ("src/functions", r"^(io|runtime|cli)/"),
         ("src/functions/forwarding", r"^tables/|^functions/(?!forwarding/)"),
         ("src/functions/learning", r"^tables/|^control/|^functions/(?!learning/)"),

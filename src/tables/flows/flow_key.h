@@ -6,14 +6,10 @@
 #include <cstdint>
 
 #include "penumbra/ip.h"
+#include "penumbra/packet.h"
 #include "tables/flows/flows.shader.h"
 
 namespace penumbra {
-
-/// Protocol numbers (IANA).
-namespace ip_protocol {
-inline constexpr std::uint8_t kIcmp = 1, kTcp = 6, kUdp = 17, kDccp = 33, kIcmpv6 = 58, kSctp = 132, kUdpLite = 136;
-}
 
 /// A flow: the header fields that its packets have in common.
 struct Flow {
