@@ -36,4 +36,17 @@ inline std::uint64_t load_be64(const std::uint8_t* bytes) {
   return __builtin_bswap64(load<std::uint64_t>(bytes));
 }
 
+/// Writes the number in network order.
+inline void store_be16(std::uint8_t* bytes, std::uint16_t value) {
+  store(bytes, __builtin_bswap16(value));
+}
+/// Writes the number in network order.
+inline void store_be32(std::uint8_t* bytes, std::uint32_t value) {
+  store(bytes, __builtin_bswap32(value));
+}
+/// Writes the number in network order.
+inline void store_be64(std::uint8_t* bytes, std::uint64_t value) {
+  store(bytes, __builtin_bswap64(value));
+}
+
 }  // namespace penumbra

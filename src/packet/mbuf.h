@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parses packets in the buffers of DPDK. A packet may be a chain of segments.
+// Parses and sums packets in the buffers of DPDK. A packet may be a chain of segments.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 
+#include "packet/checksum.h"
 #include "packet/parse.h"
 
 namespace penumbra {
@@ -37,6 +38,22 @@ inline PacketHeaders parse_headers(const rte_mbuf& packet) noexcept {
   PacketHeaders headers;
   parse_headers(packet, headers);
   return headers;
+}
+
+/// Returns the ones' complement sum of `count` bytes of a packet from `offset` on. The packet must have the bytes.
+inline std::uint64_t ones_sum(const rte_mbuf& packet, std::size_t offset, std::size_t count) noexcept {
+  const rte_mbuf* segment = &packet;
+  for (; offset >= segment->data_len && count > 0; segment = segment->next) offset -= segment->data_len;
+  std::uint64_t sum = 0;
+  bool is_odd = false;  // the part begins at an odd byte of the sum
+  for (; count > 0; segment = segment->next, offset = 0) {
+    const std::size_t bytes = std::min<std::size_t>(count, segment->data_len - offset);
+    const std::uint16_t part = folded(ones_sum(rte_pktmbuf_mtod_offset(segment, const std::uint8_t*, offset), bytes));
+    sum += is_odd ? __builtin_bswap16(part) : part;
+    is_odd ^= bytes % 2 != 0;
+    count -= bytes;
+  }
+  return sum;
 }
 
 }  // namespace penumbra

@@ -76,5 +76,21 @@ TEST(ParseMbuf, ThatIsUnparsable) {
   EXPECT_EQ(parse_headers(Chain(long_chain, {100}).packet()).fault, HeaderFault::too_long);
 }
 
+TEST(SumOfAnMbuf, IsThatOfItsBytesInOneSegment) {
+  Bytes frame(40);
+  for (std::size_t i = 0; i < frame.size(); ++i) frame[i] = static_cast<std::uint8_t>(i * 37 + 11);
+  for (std::size_t first = 0; first < 10; ++first) {
+    for (std::size_t second = 0; second < 10; ++second) {
+      const Chain chain(frame, {first, second, 1, 0});
+      for (std::size_t offset = 0; offset <= frame.size(); ++offset) {
+        for (std::size_t count = 0; count <= frame.size() - offset; ++count) {
+          ASSERT_EQ(folded(ones_sum(chain.packet(), offset, count)), folded(ones_sum(frame.data() + offset, count)))
+              << first << " " << second << " " << offset << " " << count;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace penumbra
