@@ -5,10 +5,13 @@
 
 #include <nmmintrin.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "penumbra/bytes.h"
+#include "penumbra/packet.h"
 
 namespace penumbra {
 
@@ -78,27 +81,48 @@ inline std::uint32_t ipv6_labelled_flow_hash(const std::uint8_t* header, std::si
   return detail::finish(_mm_crc32_u64(crc, std::uint64_t{label} << 32));
 }
 
-/// Returns the hash of an Ethernet frame, equal for all frames of a flow.
+/// Returns a hash of a packet's flow that is the same in both directions.
 ///
-/// - IPv4: like ipv4_flow_hash() with the ports of TCP and SCTP.
-/// - IPv6: like ipv6_flow_hash() with the ports of TCP and SCTP.
-/// - Others: MAC addresses and ethertype.
+/// - Packets with ports of protocols in `ports`: addresses, protocol and ports.
+/// - ESP: addresses, protocol and SPI. Each direction of ESP has an SPI and a hash of its own.
+/// - Other IP packets, and all fragments: addresses only, because later fragments of IPv6 may lack the protocol.
+/// - Other frames: MAC addresses and ethertype. A frame of under 14 bytes hashes to the seed.
 ///
-/// A frame of under 14 bytes hashes to the seed. A TCP or SCTP flow has two hashes if some of its packets are
-/// fragments.
-inline std::uint32_t frame_flow_hash(const std::uint8_t* frame, std::size_t bytes, std::uint32_t seed) {
-  constexpr std::size_t kEthernet = 14, kIpv4 = 20, kIpv6 = 40;
-  if (bytes < kEthernet) return seed;
-  const unsigned ethertype = load_be16(frame + 12);
-  const std::uint8_t* packet = frame + kEthernet;
-  if (ethertype == 0x0800 && bytes >= kEthernet + kIpv4) {
-    return ipv4_flow_hash(packet, bytes - kEthernet, seed, FlowPorts::tcp_and_sctp);
+/// Two uses of the hash on one path must take different seeds. `frame` points to the frame that `headers` describes.
+/// Its Ethernet and IP headers must be contiguous; packet/mbuf.h has a variant without that condition.
+inline std::uint32_t symmetric_flow_hash(const PacketHeaders& headers, const std::uint8_t* frame, std::uint32_t seed,
+                                         FlowPorts ports) {
+  constexpr unsigned kProtocolShift = 48;
+  const bool is_whole = !headers.has(PacketHeaders::kFragment);
+  const bool by_ports = is_whole && headers.has(PacketHeaders::kPorts) && detail::has_ports(headers.protocol, ports);
+  const std::uint32_t spi = is_whole ? headers.spi : 0;
+  const std::uint64_t protocol = by_ports || spi != 0 ? std::uint64_t{headers.protocol} << kProtocolShift : 0;
+  const std::uint64_t source_port = by_ports ? headers.source_port : 0;
+  const std::uint64_t destination_port = by_ports ? headers.destination_port : 0;
+  const std::uint8_t* const ip = frame + headers.network;
+  if (headers.has(PacketHeaders::kIpv4)) {
+    const std::uint64_t source = std::uint64_t{load_be32(ip + 12)} << 16 | source_port;
+    const std::uint64_t destination = std::uint64_t{load_be32(ip + 16)} << 16 | destination_port;
+    const std::uint64_t crc = _mm_crc32_u64(seed, std::min(source, destination) | spi >> 16);
+    return detail::finish(_mm_crc32_u64(crc, std::max(source, destination) | (spi & 0xFFFF) | protocol));
   }
-  if (ethertype == 0x86DD && bytes >= kEthernet + kIpv6) {
-    return ipv6_flow_hash(packet, bytes - kEthernet, seed, FlowPorts::tcp_and_sctp);
+  if (headers.has(PacketHeaders::kIpv6)) {
+    using End = std::pair<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t>;
+    const End source{{load_be64(ip + 8), load_be64(ip + 16)}, source_port};
+    const End destination{{load_be64(ip + 24), load_be64(ip + 32)}, destination_port};
+    const bool is_swapped = destination < source;
+    const End& first = is_swapped ? destination : source;
+    const End& second = is_swapped ? source : destination;
+    std::uint64_t crc = _mm_crc32_u64(seed, first.first.first);
+    crc = _mm_crc32_u64(crc, first.first.second);
+    crc = _mm_crc32_u64(crc, second.first.first);
+    crc = _mm_crc32_u64(crc, second.first.second);
+    return detail::finish(_mm_crc32_u64(crc, first.second << 16 | second.second | spi | protocol));
   }
-  std::uint64_t crc = _mm_crc32_u64(seed, load<std::uint64_t>(frame));
-  return detail::finish(_mm_crc32_u64(crc, load<std::uint32_t>(frame + 8) | std::uint64_t{ethertype} << 32));
+  if (headers.network == 0) return seed;
+  const std::uint64_t destination = load_be64(frame) >> 16, source = load_be64(frame + 6) >> 16;
+  const std::uint64_t crc = _mm_crc32_u64(seed, std::min(source, destination));
+  return detail::finish(_mm_crc32_u64(crc, std::max(source, destination) | std::uint64_t{headers.ethertype} << 48));
 }
 
 }  // namespace penumbra

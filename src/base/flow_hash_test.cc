@@ -4,10 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <random>
 #include <vector>
+
+#include "base/spread_testing.h"
 
 namespace penumbra {
 namespace {
@@ -105,21 +106,6 @@ TEST(Ipv4FlowHash, TakesPortsOnlyWhereThereAreSome) {
   EXPECT_EQ(hash_of(packet), hash_of(packet_of({}, 0)));
 }
 
-/// Returns the chi-square of `count` hashes over the buckets, in standard deviations from the expected value.
-double chi_square_deviation(std::size_t buckets, std::size_t count,
-                            const std::function<std::size_t(std::size_t)>& bucket) {
-  std::vector<std::size_t> counts(buckets);
-  for (std::size_t i = 0; i < count; ++i) ++counts.at(bucket(i));
-  const double expected = static_cast<double>(count) / static_cast<double>(buckets);
-  double chi_square = 0;
-  for (const std::size_t found : counts) {
-    const double difference = static_cast<double>(found) - expected;
-    chi_square += difference * difference / expected;
-  }
-  const auto freedom = static_cast<double>(buckets - 1);
-  return (chi_square - freedom) / std::sqrt(2 * freedom);
-}
-
 /// Hashes choose a bucket by their high bits (hash * buckets >> 32) and by their remainder; the flows differ only
 /// slightly.
 TEST(Ipv4FlowHash, SpreadsSimilarFlowsEvenly) {
@@ -161,90 +147,6 @@ TEST(Ipv4FlowHash, TwoSeedsChooseIndependently) {
                                    return std::uint64_t{hash_of(packet_of(flow), 2)} * kWays >> 32;
                                  }),
             5);
-}
-
-Bytes frame_of(std::uint16_t ethertype, const Bytes& payload) {
-  Bytes frame(14, 0x11);
-  put(frame, 12, ethertype, 2);
-  frame.insert(frame.end(), payload.begin(), payload.end());
-  return Bytes(frame);
-}
-
-std::uint32_t frame_hash(const Bytes& frame) {
-  return frame_flow_hash(frame.data(), frame.size(), 9);
-}
-
-Bytes ipv6_packet(std::uint8_t last_byte, std::uint16_t port, std::uint8_t protocol = kTcp) {
-  Bytes packet(48, 0);
-  packet[0] = 0x60;
-  packet[6] = protocol;
-  packet[23] = last_byte;
-  put(packet, 40, port, 2);
-  return packet;
-}
-
-TEST(FrameFlowHash, HashesIpv4AsThePacket) {
-  const Bytes packet = packet_of({});
-  EXPECT_EQ(frame_hash(frame_of(0x0800, packet)),
-            ipv4_flow_hash(packet.data(), packet.size(), 9, FlowPorts::tcp_and_sctp));
-}
-
-/// A fragment has no ports, and must get the hash of the flow's whole datagrams.
-TEST(FrameFlowHash, IsTheSameForWholeDatagramsAndFragmentsOfUdp) {
-  for (const std::uint8_t protocol : {kUdp, std::uint8_t{136}}) {
-    const Bytes whole = packet_of({.protocol = protocol});
-    Bytes fragment = whole;
-    put(fragment, 6, 0x2000, 2);
-    EXPECT_EQ(frame_hash(frame_of(0x0800, whole)), frame_hash(frame_of(0x0800, fragment)));
-    Bytes fragment6 = ipv6_packet(1, 5, protocol);
-    fragment6.insert(fragment6.begin() + 40, {protocol, 0, 0, 1, 0, 0, 0, 7});
-    fragment6[6] = 44;
-    EXPECT_EQ(frame_hash(frame_of(0x86DD, ipv6_packet(1, 5, protocol))), frame_hash(frame_of(0x86DD, fragment6)));
-  }
-}
-
-TEST(FrameFlowHash, TellsFlowsOfTcpApartByPorts) {
-  EXPECT_NE(frame_hash(frame_of(0x0800, packet_of({.protocol = kTcp, .source_port = 1}))),
-            frame_hash(frame_of(0x0800, packet_of({.protocol = kTcp, .source_port = 2}))));
-}
-
-TEST(FrameFlowHash, HashesIpv6ByAddressesAndPorts) {
-  const std::uint32_t hash = frame_hash(frame_of(0x86DD, ipv6_packet(1, 5)));
-  EXPECT_NE(frame_hash(frame_of(0x86DD, ipv6_packet(2, 5))), hash);
-  EXPECT_NE(frame_hash(frame_of(0x86DD, ipv6_packet(1, 6))), hash);
-  Bytes same = ipv6_packet(1, 5);
-  same[7] = 3;      // Hop limit.
-  same[46] = 0x77;  // After the ports.
-  EXPECT_EQ(frame_hash(frame_of(0x86DD, same)), hash);
-}
-
-TEST(FrameFlowHash, HashesOtherFramesByTheirEthernetHeader) {
-  const Bytes arp = frame_of(0x0806, Bytes(28, 0));
-  Bytes other_payload = arp;
-  other_payload[20] = 1;
-  EXPECT_EQ(frame_hash(other_payload), frame_hash(arp));
-  for (std::size_t at = 0; at < 14; ++at) {
-    Bytes other = arp;
-    other[at] ^= 0x80;
-    EXPECT_NE(frame_hash(other), frame_hash(arp)) << at;
-  }
-}
-
-TEST(FrameFlowHash, ReadsNothingPastTheEnd) {
-  for (const auto& whole :
-       {frame_of(0x0800, packet_of({}, 8, 15)), frame_of(0x86DD, ipv6_packet(1, 5)), frame_of(0x0806, Bytes(28, 0))}) {
-    for (std::size_t bytes = 0; bytes <= whole.size(); ++bytes) {
-      const Bytes cut(whole.begin(), whole.begin() + static_cast<long>(bytes));
-      const std::uint32_t hash = frame_hash(cut);
-      if (bytes < 14) {
-        EXPECT_EQ(hash, 9U);
-      }
-      // Bytes after the end do not change the hash.
-      Bytes longer = cut;
-      longer.resize(bytes + 64, 0x5A);
-      EXPECT_EQ(frame_flow_hash(longer.data(), bytes, 9), hash);
-    }
-  }
 }
 
 }  // namespace

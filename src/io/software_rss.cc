@@ -95,8 +95,7 @@ class alignas(64) SoftwareRss::Queue final : public RxQueue {
     std::uint16_t own = 0;
     for (std::uint16_t i = 0; i < received; ++i) {
       rte_mbuf* packet = packets[i];
-      const std::uint16_t target =
-          queue_of(rte_pktmbuf_mtod(packet, const std::uint8_t*), packet->data_len, all_.queues());
+      const std::uint16_t target = queue_of(*packet, all_.queues());
       if (target == index_) {
         packets[own++] = packet;
       } else {

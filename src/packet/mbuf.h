@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parses and sums packets in the buffers of DPDK. A packet may be a chain of segments.
+// Parses, hashes and sums packets in the buffers of DPDK. A packet may be a chain of segments.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -10,6 +10,7 @@
 
 #include "packet/checksum.h"
 #include "packet/parse.h"
+#include "penumbra/flow_hash.h"
 
 namespace penumbra {
 
@@ -38,6 +39,18 @@ inline PacketHeaders parse_headers(const rte_mbuf& packet) noexcept {
   PacketHeaders headers;
   parse_headers(packet, headers);
   return headers;
+}
+
+/// Returns symmetric_flow_hash() of a packet, whose headers may be in several segments.
+inline std::uint32_t symmetric_flow_hash(const PacketHeaders& headers, const rte_mbuf& packet, std::uint32_t seed,
+                                         FlowPorts ports) noexcept {
+  constexpr std::uint32_t kMostBytes = 64;  // Ethernet, two tags and IPv6
+  if (!headers.has(PacketHeaders::kScattered)) [[likely]] {
+    return symmetric_flow_hash(headers, rte_pktmbuf_mtod(&packet, const std::uint8_t*), seed, ports);
+  }
+  std::array<std::uint8_t, kMostBytes> copy;
+  const void* const frame = rte_pktmbuf_read(&packet, 0, std::min(packet.pkt_len, kMostBytes), copy.data());
+  return symmetric_flow_hash(headers, static_cast<const std::uint8_t*>(frame), seed, ports);
 }
 
 /// Returns the ones' complement sum of `count` bytes of a packet from `offset` on. The packet must have the bytes.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from .ipv4 import Outcome, Router, explain
 
-PROTOCOLS_WITH_PORTS = (6, 17, 132, 136)  # TCP, UDP, SCTP, UDP-Lite
+PROTOCOLS_WITH_PORTS = (6, 17, 50, 132, 136)  # TCP, UDP, ESP with its SPI, SCTP, UDP-Lite
 
 
 class Expected(NamedTuple):

@@ -11,7 +11,7 @@ namespace penumbra::cli::verify {
 struct FlowKey {
   Ipv6Address source, destination;  ///< an IPv4 address is in the low 32 bits
   std::uint32_t label = 0;          ///< of IPv6
-  std::uint32_t ports = 0;          ///< 0 if they do not count
+  std::uint32_t ports = 0;          ///< 0 if they do not count; of ESP the SPI
   std::uint8_t protocol = 0;
   bool is_ipv6 = false;
   bool operator==(const FlowKey&) const = default;

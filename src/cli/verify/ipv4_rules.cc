@@ -52,10 +52,12 @@ std::string Ipv4Rules::inspect(Frame packet, bool to_group) {
 }
 
 FlowKey Ipv4Rules::flow_key(Frame packet) {
+  constexpr std::uint8_t kEsp = 50;
   FlowKey key{.source = {0, read32(packet, 12)}, .destination = {0, read32(packet, 16)}, .protocol = packet[9]};
   const bool fragment = read16(packet, 6) % 0x4000 != 0;
   const std::size_t ports_at = header_bytes(packet);
-  if (!fragment && has_ports(key.protocol) && bytes(packet) >= ports_at + 4) key.ports = read32(packet, ports_at);
+  const bool counts = has_ports(key.protocol) || key.protocol == kEsp;
+  if (!fragment && counts && bytes(packet) >= ports_at + 4) key.ports = read32(packet, ports_at);
   return key;
 }
 

@@ -36,6 +36,25 @@ bool is_neighbour_discovery(Frame packet, std::size_t packet_bytes) {
   return std::ranges::find(kTypes, packet[40]) != kTypes.end();
 }
 
+/// Returns the ports, or the SPI of ESP, after the extension headers. Returns 0 for fragments and other protocols.
+std::uint32_t ports_after_extensions(Frame packet, std::size_t packet_bytes) {
+  constexpr std::array<std::uint8_t, 8> kExtensions{0, 43, 44, 51, 60, 135, 139, 140};
+  constexpr unsigned kEsp = 50, kAuthentication = 51;
+  unsigned next = packet[6];
+  std::size_t at = 40;
+  while (std::ranges::find(kExtensions, next) != kExtensions.end()) {
+    if (at + 8 > packet_bytes) return 0;
+    if (next == kFragmentHeader && read16(packet, at + 2) / 8 * 8 + read16(packet, at + 2) % 2 != 0) return 0;
+    const std::size_t header_bytes = next == kFragmentHeader   ? 8
+                                     : next == kAuthentication ? (packet[at + 1] + 2U) * 4
+                                                               : (packet[at + 1] + 1U) * 8;
+    next = packet[at];
+    at += header_bytes;
+  }
+  const bool counts = has_ports(static_cast<std::uint8_t>(next)) || next == kEsp;
+  return counts && at + 4 <= packet_bytes ? read32(packet, at) : 0;
+}
+
 }  // namespace
 
 std::string Ipv6Rules::inspect(Frame packet, bool to_group) {
@@ -61,12 +80,12 @@ Ipv6Address Ipv6Rules::destination(Frame packet) {
   return read_address(packet, 24);
 }
 
-/// A fragment header has the protocol of a fragment. Ports count only directly after the IPv6 header.
+/// A fragment header has the protocol of a fragment.
 FlowKey Ipv6Rules::flow_key(Frame packet) {
   FlowKey key{.source = read_address(packet, 8), .destination = read_address(packet, 24), .is_ipv6 = true};
   key.label = read32(packet, 0) % 0x100000;
   key.protocol = packet[6] == kFragmentHeader && bytes(packet) > 40 ? packet[40] : packet[6];
-  if (has_ports(packet[6]) && bytes(packet) >= 44) key.ports = read32(packet, 40);
+  key.ports = ports_after_extensions(packet, bytes(packet));
   return key;
 }
 

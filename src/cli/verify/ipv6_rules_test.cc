@@ -147,5 +147,22 @@ TEST(Ipv6Rules, FindAFragmentsProtocolBehindItsHeader) {
   EXPECT_EQ(flow_key(frame), fragment);
 }
 
+TEST(Ipv6Rules, FindPortsAfterExtensionHeaders) {
+  for (const std::uint8_t protocol : {6, 50}) {
+    const Bytes plain = make_frame(TestIpv6Packet{.source_port = 9, .next_header = protocol});
+    const auto with_header = [&](std::uint8_t kind, std::uint8_t fragment) {
+      Bytes frame = plain;
+      frame.insert(frame.begin() + 54, {protocol, 0, 0, fragment, 0, 0, 0, 0});
+      frame[20] = kind;
+      put16(frame, 18, read16(plain, 18) + 8);
+      return flow_key(frame);
+    };
+    EXPECT_NE(flow_key(plain).ports, 0U);
+    EXPECT_EQ(with_header(60, 0).ports, flow_key(plain).ports);
+    EXPECT_EQ(with_header(44, 0).ports, flow_key(plain).ports) << "RFC 6946";
+    EXPECT_EQ(with_header(44, 1).ports, 0U) << "a fragment";
+  }
+}
+
 }  // namespace
 }  // namespace penumbra::cli::verify
