@@ -36,10 +36,14 @@ class Corpus(NamedTuple):
             for frame in file.capture.frames:
                 frames.append(frame.data[:LARGEST_FRAME])
                 if offset is not None:
-                    packet = frame.data[offset:]
-                    ethertype = b"\x86\xdd" if packet[:1] and packet[0] >> 4 == 6 else b"\x08\x00"
-                    frames.append((b"\x02\0\0\0\0\x01\x02\0\0\0\0\x99" + ethertype + packet)[:LARGEST_FRAME])
+                    frames.append(with_ethernet(frame.data[offset:])[:LARGEST_FRAME])
         return frames
+
+
+def with_ethernet(packet: bytes) -> bytes:
+    """Returns an IP packet with an Ethernet header."""
+    ethertype = b"\x86\xdd" if packet[:1] and packet[0] >> 4 == 6 else b"\x08\x00"
+    return b"\x02\0\0\0\0\x01\x02\0\0\0\0\x99" + ethertype + packet
 
 
 @functools.cache
