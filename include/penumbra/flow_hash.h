@@ -92,11 +92,11 @@ inline std::uint32_t ipv6_labelled_flow_hash(const std::uint8_t* header, std::si
 /// Its Ethernet and IP headers must be contiguous; packet/mbuf.h has a variant without that condition.
 inline std::uint32_t symmetric_flow_hash(const PacketHeaders& headers, const std::uint8_t* frame, std::uint32_t seed,
                                          FlowPorts ports) {
-  constexpr unsigned kProtocolShift = 48;
+  constexpr unsigned kProtocolAt = 48;
   const bool is_whole = !headers.has(PacketHeaders::kFragment);
   const bool by_ports = is_whole && headers.has(PacketHeaders::kPorts) && detail::has_ports(headers.protocol, ports);
   const std::uint32_t spi = is_whole ? headers.spi : 0;
-  const std::uint64_t protocol = by_ports || spi != 0 ? std::uint64_t{headers.protocol} << kProtocolShift : 0;
+  const std::uint64_t protocol = by_ports || spi != 0 ? std::uint64_t{headers.protocol} << kProtocolAt : 0;
   const std::uint64_t source_port = by_ports ? headers.source_port : 0;
   const std::uint64_t destination_port = by_ports ? headers.destination_port : 0;
   const std::uint8_t* const ip = frame + headers.network;

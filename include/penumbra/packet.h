@@ -43,9 +43,54 @@ inline constexpr std::uint8_t kHopByHop = 0, kIcmp = 1, kTcp = 6, kUdp = 17, kDc
                               kSctp = 132, kMobility = 135, kUdpLite = 136, kHip = 139, kShim6 = 140;
 }  // namespace ip_protocol
 
+/// IPv6 extension headers (IANA, "IPv6 Extension Header Types"). ESP is none, because the data after it cannot be read.
+namespace ipv6_extension {
+/// A bit for each extension header.
+enum Bits : std::uint8_t {
+  kHopByHopBit = 1,
+  kRoutingBit = 2,
+  kFragmentBit = 4,
+  kAuthenticationBit = 8,
+  kDestinationBit = 16,
+  kMobilityBit = 32,
+  kHipBit = 64,
+  kShim6Bit = 128,
+};
+/// Returns the bit of an extension header, or 0 for other headers.
+constexpr std::uint8_t bit_of(std::uint8_t next_header) {
+  switch (next_header) {
+    case ip_protocol::kHopByHop:
+      return kHopByHopBit;
+    case ip_protocol::kRouting:
+      return kRoutingBit;
+    case ip_protocol::kFragment:
+      return kFragmentBit;
+    case ip_protocol::kAuthentication:
+      return kAuthenticationBit;
+    case ip_protocol::kDestination:
+      return kDestinationBit;
+    case ip_protocol::kMobility:
+      return kMobilityBit;
+    case ip_protocol::kHip:
+      return kHipBit;
+    case ip_protocol::kShim6:
+      return kShim6Bit;
+    default:
+      return 0;
+  }
+}
+/// True for Mobility (RFC 6275) and HIP (RFC 7401), which are the packet's protocol if no header follows them.
+constexpr bool may_be_protocol(std::uint8_t next_header) {
+  return next_header == ip_protocol::kMobility || next_header == ip_protocol::kHip;
+}
+}  // namespace ipv6_extension
+
 namespace ethertype {
 inline constexpr std::uint16_t kIpv4 = 0x0800, kArp = 0x0806, kIpv6 = 0x86DD, kTag = 0x8100, kServiceTag = 0x88A8;
 inline constexpr std::uint16_t kLeast = 0x0600;  ///< lower values are lengths (IEEE 802.3)
+constexpr bool is_tag(std::uint16_t type) {
+  return type == kTag || type == kServiceTag;
+}
 }  // namespace ethertype
 
 /// The headers of a frame's outermost stack: Ethernet, tags, IP, transport. Offsets count from the frame's first byte.
@@ -68,17 +113,6 @@ struct PacketHeaders {
     kMoreFragments = 512,
     kScattered = 1024,  ///< a header is not in the first segment of the mbuf
   };
-  /// Bits of `extensions`: kinds of IPv6 extension headers.
-  enum Extension : std::uint8_t {
-    kHopByHop = 1,
-    kRouting = 2,
-    kFragmentHeader = 4,
-    kAuthentication = 8,
-    kDestination = 16,
-    kMobility = 32,
-    kHip = 64,
-    kShim6 = 128,
-  };
 
   std::uint16_t flags = 0;
   HeaderFault fault = HeaderFault::none;
@@ -97,7 +131,7 @@ struct PacketHeaders {
   std::uint8_t tcp_flags = 0;
   std::uint8_t tags = 0;        ///< number of VLAN tags
   std::uint32_t spi = 0;        ///< of ESP
-  std::uint8_t extensions = 0;  ///< bits of Extension
+  std::uint8_t extensions = 0;  ///< ipv6_extension::Bits of the IPv6 extension headers
   std::uint8_t extension_count = 0;
 
   bool has(Flag flag) const { return (flags & flag) != 0; }

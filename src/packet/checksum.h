@@ -58,6 +58,15 @@ inline std::uint64_t ipv6_pseudo_sum(const std::uint8_t* header, std::uint8_t pr
   return ones_sum(header + 8, 32) + __builtin_bswap16(protocol) + __builtin_bswap32(static_cast<std::uint32_t>(bytes));
 }
 
+/// True if an IPv4 header of `bytes` bytes, at least 20, has its right checksum.
+inline bool ipv4_checksum_is_right(const std::uint8_t* header, std::size_t bytes) {
+  constexpr std::size_t kLeastBytes = 20;
+  const auto low_and_high = [](std::uint64_t both) { return (both & 0xFFFFFFFF) + (both >> 32); };
+  std::uint64_t sum = low_and_high(load<std::uint64_t>(header)) + low_and_high(load<std::uint64_t>(header + 8)) +
+                      load<std::uint32_t>(header + 16);
+  for (std::size_t at = kLeastBytes; at < bytes; at += 4) sum += load<std::uint32_t>(header + at);
+  return is_right_sum(sum);
+}
 /// Sets the checksum of an IPv4 header. The header's own length field gives its size.
 inline void write_ipv4_checksum(std::uint8_t* header) {
   store<std::uint16_t>(header + 10, 0);

@@ -38,8 +38,10 @@ TEST(Checksum, OfKnownBytes) {
   write_ipv4_checksum(header.data());
   EXPECT_EQ(load_be16(&header[10]), 0xB861);
   EXPECT_TRUE(is_right_sum(ones_sum(header.data(), header.size())));
+  EXPECT_TRUE(ipv4_checksum_is_right(header.data(), header.size()));
   header[0] ^= 1;
   EXPECT_FALSE(is_right_sum(ones_sum(header.data(), header.size())));
+  EXPECT_FALSE(ipv4_checksum_is_right(header.data(), header.size()));
 }
 
 TEST(Checksum, OfBytesOfAnySizeAndAlignment) {
@@ -49,6 +51,20 @@ TEST(Checksum, OfBytesOfAnySizeAndAlignment) {
       const Bytes bytes = random_bytes(random, begin + size);
       const Bytes summed(bytes.begin() + static_cast<std::ptrdiff_t>(begin), bytes.end());
       EXPECT_EQ(__builtin_bswap16(folded(ones_sum(bytes.data() + begin, size))), slow_sum(summed)) << size;
+    }
+  }
+}
+
+TEST(Checksum, OfAnIpv4HeaderOfAnySize) {
+  std::mt19937 random(5);
+  for (std::size_t words = 5; words <= 15; ++words) {
+    for (int round = 0; round < 100; ++round) {
+      Bytes header = random_bytes(random, words * 4);
+      header[0] = static_cast<std::uint8_t>(0x40 + words);
+      write_ipv4_checksum(header.data());
+      EXPECT_TRUE(ipv4_checksum_is_right(header.data(), header.size()));
+      header[random() % header.size()] ^= 0x10;
+      EXPECT_FALSE(ipv4_checksum_is_right(header.data(), header.size()));
     }
   }
 }

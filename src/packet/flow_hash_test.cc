@@ -15,7 +15,12 @@ namespace {
 
 using namespace packet_testing;
 
-constexpr std::uint8_t kIcmp = 1, kTcp = 6, kUdp = 17, kEsp = 50, kSctp = 132, kUdpLite = 136;
+using ip_protocol::kEsp;
+using ip_protocol::kIcmp;
+using ip_protocol::kSctp;
+using ip_protocol::kTcp;
+using ip_protocol::kUdp;
+using ip_protocol::kUdpLite;
 
 /// The fields of a flow. An address is the last bytes of an IPv4 or IPv6 address.
 struct Flow {

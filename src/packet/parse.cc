@@ -8,31 +8,6 @@ namespace {
 
 using Headers = PacketHeaders;
 
-/// Returns the bit of an extension header, or 0 for other headers. ESP is none, because nothing after it can be read.
-constexpr unsigned extension_bit(std::uint8_t next_header) {
-  using namespace ip_protocol;
-  switch (next_header) {
-    case kHopByHop:
-      return Headers::kHopByHop;
-    case kRouting:
-      return Headers::kRouting;
-    case kFragment:
-      return Headers::kFragmentHeader;
-    case kAuthentication:
-      return Headers::kAuthentication;
-    case kDestination:
-      return Headers::kDestination;
-    case kMobility:
-      return Headers::kMobility;
-    case kHip:
-      return Headers::kHip;
-    case kShim6:
-      return Headers::kShim6;
-    default:
-      return 0;
-  }
-}
-
 class HeaderParser {
  public:
   HeaderParser(const std::uint8_t* frame, std::size_t readable, std::size_t bytes, Headers& headers)
@@ -47,20 +22,15 @@ class HeaderParser {
 
   /// Returns false if the headers after the tags cannot be parsed.
   bool parse_ethernet() {
-    if (!reach(kEthernetHeaderBytes, HeaderFault::frame_cut)) return false;
-    begin_network(kEthernetHeaderBytes, load_be16(frame_ + kEthertypeAt));
-    while (detail::is_tag(headers_.ethertype)) {
-      const std::size_t at = headers_.network;
-      if (headers_.tags == Headers::kMostTags) return fail(HeaderFault::too_many_tags);
-      if (!reach(at + kTagBytes, HeaderFault::frame_cut)) return false;
-      if (headers_.tags == 0) {
-        headers_.tci = load_be16(frame_ + at);
-        if (headers_.ethertype == ethertype::kServiceTag) set(Headers::kServiceTag);
-      }
-      ++headers_.tags;
-      begin_network(at + kTagBytes, load_be16(frame_ + at + 2));
-    }
-    return true;
+    LinkHeaders link;
+    const bool is_complete = parse_link(frame_, reachable_, link);
+    begin_network(link.network, link.ethertype);
+    headers_.tci = link.tci;
+    headers_.tags = link.tags;
+    if (link.is_service_tag && link.tags != 0) set(Headers::kServiceTag);
+    if (is_complete) return true;
+    if (link.tags == Headers::kMostTags) return fail(HeaderFault::too_many_tags);
+    return reach(link.network == 0 ? kEthernetHeaderBytes : link.network + kTagBytes, HeaderFault::frame_cut);
   }
 
   void begin_network(std::size_t network, std::uint16_t type) {
@@ -146,7 +116,7 @@ class HeaderParser {
     headers_.protocol = header[6];
     std::size_t at = network() + kHeaderBytes;
     headers_.transport = static_cast<std::uint16_t>(at);
-    while (!headers_.has(Headers::kLaterFragment) && extension_bit(headers_.protocol) != 0) {
+    while (!headers_.has(Headers::kLaterFragment) && ipv6_extension::bit_of(headers_.protocol) != 0) {
       if (ends_chain(at)) return true;
       const std::size_t bytes = parse_extension(at);
       if (bytes == 0) return false;
@@ -157,10 +127,10 @@ class HeaderParser {
     return true;
   }
 
-  /// True for a header of Mobility (RFC 6275) or HIP (RFC 7401) that no header follows. It then is the protocol.
+  /// True if the extension header at `at` is the packet's protocol.
   bool ends_chain(std::size_t at) const {
-    const bool may_end = headers_.protocol == ip_protocol::kMobility || headers_.protocol == ip_protocol::kHip;
-    return may_end && at < reachable_ && frame_[at] == ip_protocol::kNoNextHeader;
+    return ipv6_extension::may_be_protocol(headers_.protocol) && at < reachable_ &&
+           frame_[at] == ip_protocol::kNoNextHeader;
   }
 
   /// Parses the extension header at `at`, whose number is `protocol`. Sets `protocol` to the number of the next header.
@@ -169,7 +139,7 @@ class HeaderParser {
     constexpr std::size_t kLeastBytes = 8;
     constexpr std::uint16_t kMoreFragments = 0x0001, kOffset = 0xFFF8;
     const std::uint8_t kind = headers_.protocol;
-    const unsigned bit = extension_bit(kind);
+    const unsigned bit = ipv6_extension::bit_of(kind);
     if (!reach(at + kLeastBytes, HeaderFault::extension_cut)) return 0;
     if (headers_.extension_count == Headers::kMostExtensions) return fail(HeaderFault::too_many_extensions), 0;
     const std::uint8_t* const header = frame_ + at;
@@ -292,13 +262,16 @@ class HeaderParser {
   Headers& headers_;
 };
 
-}  // namespace
-
-PacketHeaders parse_ethernet(const std::uint8_t* frame, std::size_t readable, std::size_t bytes) noexcept {
-  PacketHeaders headers;
-  HeaderParser(frame, readable, bytes, headers).parse_ethernet();
-  return headers;
+/// Parses a tagged packet that is as parse_plain() expects it. Returns false for other packets.
+bool parse_tagged(const std::uint8_t* frame, std::size_t readable, std::size_t bytes, Headers& headers) {
+  LinkHeaders link;
+  if (!parse_link(frame, readable, link) || link.tags == 0) return false;
+  const std::uint16_t type = link.ethertype;
+  if (type == ethertype::kIpv4) return detail::parse_plain<ethertype::kIpv4>(frame, readable, bytes, link, headers);
+  return type == ethertype::kIpv6 && detail::parse_plain<ethertype::kIpv6>(frame, readable, bytes, link, headers);
 }
+
+}  // namespace
 
 PacketHeaders parse_network(const std::uint8_t* frame, std::size_t readable, std::size_t bytes, std::size_t network,
                             std::uint16_t ethertype) noexcept {
@@ -312,6 +285,7 @@ PacketHeaders parse_network(const std::uint8_t* frame, std::size_t readable, std
 // With all functions inlined, the compiler keeps the parser's state in registers.
 [[gnu::flatten]] void detail::parse_any(const std::uint8_t* frame, std::size_t readable, std::size_t bytes,
                                         PacketHeaders& headers) noexcept {
+  if (parse_tagged(frame, readable, bytes, headers)) return;
   HeaderParser parser(frame, readable, bytes, headers);
   if (parser.parse_ethernet()) parser.parse_network();
 }

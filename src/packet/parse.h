@@ -15,9 +15,34 @@ namespace penumbra {
 
 inline constexpr std::size_t kEthernetHeaderBytes = 14, kTagBytes = 4, kEthertypeAt = 12;
 
-/// Parses Ethernet and VLAN tags: sets `ethertype`, `network`, `tags`, `tci`, `end` and, if the frame is cut or has too
-/// many tags, `fault`. The parameters are those of parse_headers().
-PacketHeaders parse_ethernet(const std::uint8_t* frame, std::size_t readable, std::size_t bytes) noexcept;
+/// The part of PacketHeaders before the network header.
+struct LinkHeaders {
+  std::size_t network = kEthernetHeaderBytes;  ///< 0 if the frame ends within the Ethernet header
+  std::uint16_t ethertype = 0;
+  std::uint16_t tci = 0;
+  std::uint8_t tags = 0;
+  bool is_service_tag = false;  ///< of the outermost tag
+};
+
+/// Parses Ethernet and VLAN tags. `readable` bytes are at `frame`. Returns false if the frame ends within them or has
+/// too many tags; `link` then has the tags before.
+inline bool parse_link(const std::uint8_t* frame, std::size_t readable, LinkHeaders& link) noexcept {
+  link = {};
+  if (readable < kEthernetHeaderBytes) {
+    link.network = 0;
+    return false;
+  }
+  link.ethertype = load_be16(frame + kEthertypeAt);
+  link.is_service_tag = link.ethertype == ethertype::kServiceTag;
+  while (ethertype::is_tag(link.ethertype)) {
+    if (link.tags == PacketHeaders::kMostTags || readable < link.network + kTagBytes) return false;
+    if (link.tags == 0) link.tci = load_be16(frame + link.network);
+    link.ethertype = load_be16(frame + link.network + 2);
+    link.network += kTagBytes;
+    ++link.tags;
+  }
+  return true;
+}
 
 /// Parses the headers from the network header on. The header is at offset `network` and has the type `ethertype`. The
 /// other parameters are those of parse_headers().
@@ -29,69 +54,52 @@ namespace detail {
 /// Parses any frame.
 void parse_any(const std::uint8_t* frame, std::size_t readable, std::size_t bytes, PacketHeaders& headers) noexcept;
 
-constexpr bool is_tag(std::uint16_t type) {
-  return type == ethertype::kTag || type == ethertype::kServiceTag;
-}
-
-/// Parses a whole TCP or UDP packet without IP options and with at most one tag. Returns false for other frames;
-/// `headers` is unchanged then.
-inline bool parse_plain(const std::uint8_t* frame, std::size_t readable, std::size_t bytes,
+/// Parses a TCP or UDP packet that is whole and has no IP options. `kType` is its ethertype. Returns false for other
+/// packets; `headers` is unchanged then.
+template <std::uint16_t kType>
+inline bool parse_plain(const std::uint8_t* frame, std::size_t readable, std::size_t bytes, const LinkHeaders& link,
                         PacketHeaders& headers) noexcept {
-  constexpr std::size_t kIpv4Bytes = 20, kIpv6Bytes = 40, kUdpBytes = 8, kTcpBytes = 20;
-  if (readable < kEthernetHeaderBytes + kTagBytes + kIpv4Bytes + kTcpBytes) [[unlikely]] {
-    return false;
-  }
-  std::size_t network = kEthernetHeaderBytes;
-  std::uint16_t type = load_be16(frame + kEthertypeAt), tci = 0;
-  std::uint8_t tags = 0;
-  unsigned flags = PacketHeaders::kPorts;
-  if (is_tag(type)) [[unlikely]] {
-    if (type == ethertype::kServiceTag) flags |= PacketHeaders::kServiceTag;
-    tci = load_be16(frame + network);
-    type = load_be16(frame + network + 2);
-    network += kTagBytes;
-    tags = 1;
-  }
+  constexpr bool kIsIpv4 = kType == ethertype::kIpv4;
+  constexpr std::size_t kIpBytes = kIsIpv4 ? 20 : 40, kUdpBytes = 8, kTcpBytes = 20;
+  constexpr std::uint16_t kFragmentBits = __builtin_bswap16(0x3FFF);  // "more fragments" and the offset
+  const std::size_t network = link.network, transport = network + kIpBytes;
+  if (transport + kUdpBytes > readable) return false;
   const std::uint8_t* const ip = frame + network;
-  std::size_t transport = 0, end = 0;
-  std::uint8_t protocol = 0;
-  bool is_plain = false;
-  if (type == ethertype::kIpv4) [[likely]] {
-    transport = network + kIpv4Bytes;
-    end = network + load_be16(ip + 2);
-    protocol = ip[9];
-    is_plain = (ip[0] == 0x45) & ((load_be16(ip + 6) & 0x3FFF) == 0);
-    flags |= PacketHeaders::kIpv4;
-  } else if (type == ethertype::kIpv6) {
-    transport = network + kIpv6Bytes;
-    end = transport + load_be16(ip + 4);
-    protocol = ip[6];
-    is_plain = ip[0] >> 4 == 6;
-    flags |= PacketHeaders::kIpv6;
-  }
-  const bool is_tcp = protocol == ip_protocol::kTcp, is_udp = protocol == ip_protocol::kUdp;
-  const std::size_t least = is_tcp ? kTcpBytes : kUdpBytes;
-  if (!(is_plain & (is_tcp | is_udp) & (end <= bytes) & (transport + least <= readable))) [[unlikely]] {
-    return false;
-  }
   const std::uint8_t* const header = frame + transport;
-  const std::size_t header_bytes = is_tcp ? std::size_t{header[12]} / 16 * 4 : kUdpBytes;
-  const std::size_t length = is_tcp ? header_bytes : std::size_t{load_be16(header + 4)};
-  if (!((length >= least) & (transport + length <= end))) [[unlikely]] {
+  const std::uint8_t protocol = ip[kIsIpv4 ? 9 : 6];
+  const std::size_t end = (kIsIpv4 ? network : transport) + load_be16(ip + (kIsIpv4 ? 2 : 4));
+  const bool is_plain =
+      kIsIpv4 ? (ip[0] == 0x45) & ((load<std::uint16_t>(ip + 6) & kFragmentBits) == 0) : ip[0] >> 4 == 6;
+  if (!(is_plain & (end <= bytes))) return false;
+  std::size_t payload = 0;
+  std::uint8_t tcp_flags = 0;
+  if (protocol == ip_protocol::kTcp) {
+    if (transport + kTcpBytes > readable) return false;
+    const std::size_t data_offset = std::size_t{header[12]} / 16 * 4;
+    payload = transport + data_offset;
+    tcp_flags = header[13];
+    if ((data_offset < kTcpBytes) | (payload > end)) return false;
+  } else if (protocol == ip_protocol::kUdp) {
+    const std::size_t length = load_be16(header + 4);
+    payload = transport + kUdpBytes;
+    if ((length < kUdpBytes) | (transport + length > end)) return false;
+  } else {
     return false;
   }
+  unsigned flags = (kIsIpv4 ? PacketHeaders::kIpv4 : PacketHeaders::kIpv6) | PacketHeaders::kPorts;
+  if (link.is_service_tag) flags |= PacketHeaders::kServiceTag;
   headers = {.flags = static_cast<std::uint16_t>(flags),
              .protocol = protocol,
-             .ethertype = type,
-             .tci = tci,
+             .ethertype = kType,
+             .tci = link.tci,
              .network = static_cast<std::uint16_t>(network),
              .transport = static_cast<std::uint16_t>(transport),
-             .payload = static_cast<std::uint16_t>(transport + header_bytes),
+             .payload = static_cast<std::uint16_t>(payload),
              .end = static_cast<std::uint32_t>(end),
              .source_port = load_be16(header),
              .destination_port = load_be16(header + 2),
-             .tcp_flags = is_tcp ? header[13] : std::uint8_t{0},
-             .tags = tags};
+             .tcp_flags = tcp_flags,
+             .tags = link.tags};
   return true;
 }
 
@@ -101,7 +109,16 @@ inline bool parse_plain(const std::uint8_t* frame, std::size_t readable, std::si
 /// after them is read. Never fails: PacketHeaders::fault has the faults of the frame.
 inline void parse_headers(const std::uint8_t* frame, std::size_t readable, std::size_t bytes,
                           PacketHeaders& headers) noexcept {
-  if (!detail::parse_plain(frame, readable, bytes, headers)) detail::parse_any(frame, readable, bytes, headers);
+  constexpr std::size_t kIpv4AndUdp = kEthernetHeaderBytes + 28;
+  if (readable >= kIpv4AndUdp) [[likely]] {
+    const auto type = load<std::uint16_t>(frame + kEthertypeAt);
+    if (type == __builtin_bswap16(ethertype::kIpv4)) {
+      if (detail::parse_plain<ethertype::kIpv4>(frame, readable, bytes, {}, headers)) return;
+    } else if (type == __builtin_bswap16(ethertype::kIpv6)) {
+      if (detail::parse_plain<ethertype::kIpv6>(frame, readable, bytes, {}, headers)) return;
+    }
+  }
+  detail::parse_any(frame, readable, bytes, headers);
 }
 inline PacketHeaders parse_headers(const std::uint8_t* frame, std::size_t readable, std::size_t bytes) noexcept {
   PacketHeaders headers;

@@ -26,9 +26,10 @@ namespace {
 using namespace packet_testing;
 using H = PacketHeaders;
 using F = HeaderFault;
+using ip_protocol::kTcp;
+using ip_protocol::kUdp;
 
 constexpr std::size_t kIpv4 = 0x0800, kIpv6 = 0x86DD, kArp = 0x0806, kTag = 0x8100, kServiceTag = 0x88A8;
-constexpr std::uint8_t kTcp = 6, kUdp = 17;
 
 /// Parses a copy that ends where the accessible bytes end, so that AddressSanitizer finds reads past the end.
 PacketHeaders parse_first(const Bytes& frame, std::size_t readable) {
@@ -337,7 +338,7 @@ TEST(Parse, FragmentsOfIpv6) {
   EXPECT_EQ(later.transport, 62);
   const PacketHeaders whole = parse(ethernet(kIpv6, ipv6(44, fragment_header(kUdp, 0, false) + udp())));
   EXPECT_EQ(whole.flags, H::kIpv6 | H::kOptions | H::kPorts) << "RFC 6946";
-  EXPECT_EQ(whole.extensions, H::kFragmentHeader);
+  EXPECT_EQ(whole.extensions, ipv6_extension::kFragmentBit);
   const Bytes twice = fragment_header(44, 0, false) + fragment_header(kUdp, 0, false) + udp();
   EXPECT_EQ(fault(ethernet(kIpv6, ipv6(44, twice))), F::second_fragment);
 }
@@ -417,10 +418,20 @@ TEST(Parse, ANetworkHeaderAtAnOffset) {
   EXPECT_EQ(parse_network(frame.data(), frame.size(), frame.size(), 23, kIpv4), wanted);
 }
 
-TEST(Parse, EthernetAlone) {
-  const Bytes frame = ethernet(kServiceTag, tag(7, kIpv4, {}));
-  EXPECT_EQ(parse_ethernet(frame.data(), frame.size(), frame.size()),
-            (H{.flags = H::kServiceTag, .ethertype = kIpv4, .tci = 7, .network = 18, .end = 18, .tags = 1}));
+TEST(Parse, LinkHeadersAlone) {
+  LinkHeaders link;
+  const Bytes tagged = ethernet(kServiceTag, tag(7, kIpv4, {}));
+  ASSERT_TRUE(parse_link(tagged.data(), tagged.size(), link));
+  EXPECT_EQ(link.network, 18U);
+  EXPECT_EQ(link.ethertype, kIpv4);
+  EXPECT_EQ(link.tci, 7);
+  EXPECT_EQ(link.tags, 1);
+  EXPECT_TRUE(link.is_service_tag);
+  EXPECT_FALSE(parse_link(tagged.data(), 17, link));
+  EXPECT_EQ(link.tags, 0);
+  EXPECT_EQ(link.ethertype, kServiceTag);
+  EXPECT_FALSE(parse_link(tagged.data(), 13, link));
+  EXPECT_EQ(link.network, 0U);
 }
 
 }  // namespace

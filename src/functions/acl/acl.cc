@@ -19,6 +19,7 @@
 #include "functions/acl/settings.h"
 #include "functions/rule_list/list.h"
 #include "functions/rule_list/show.h"
+#include "packet/mbuf.h"
 #include "penumbra/errors.h"
 #include "penumbra/lookup_function.h"
 #include "tables/flows/flow_packet.h"
@@ -73,11 +74,12 @@ class Acl final : public LookupFunction {
     for (std::uint16_t i = 0; i < chunk.size; ++i) {
       if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
       const rte_mbuf* const packet = chunk.packets[i];
-      const auto* const frame = rte_pktmbuf_mtod(packet, const std::uint8_t*);
+      PacketHeaders headers;
+      parse_headers(*packet, headers);
       flow_key flow;
       FilterPart part;
-      const FlowFrame what = read_for_filter(frame, packet->data_len, packet->pkt_len, parsing.extension_headers, flow,
-                                             columns.bytes[items], part);
+      const FlowFrame what = read_for_filter(headers, rte_pktmbuf_mtod(packet, const std::uint8_t*),
+                                             parsing.extension_headers, flow, columns.bytes[items], part);
       if (what == FlowFrame::malformed) chunk.verdicts[i] = drop(kMalformed);
       if (what == FlowFrame::unparsable) chunk.verdicts[i] = drop(kUnparsable);
       if (what != FlowFrame::flow || !is_decided_on(flow)) continue;

@@ -223,14 +223,14 @@ class EntryReader {
   /// Throws if an entry for IPv6 names an extension header as protocol. The protocol of an IPv6 packet is the one that
   /// follows the extension headers.
   void require_final_protocol() const {
-    if (!protocol_ || !ipv6_extension::contains(*protocol_)) return;
-    if (is_ipv6_ == false || family_ == Family::ipv4) return;
+    if (!protocol_ || ipv6_extension::may_be_protocol(*protocol_)) return;
     const std::uint8_t bit = ipv6_extension::bit_of(*protocol_);
+    if (bit == 0 || is_ipv6_ == false || family_ == Family::ipv4) return;
     const auto* const known = std::ranges::find(kExtensions, bit, &ExtensionWord::bit);
     std::string mend = known == kExtensions.end()
                            ? std::string("name the protocol after it")
                            : fmt::format("write 'exthdr {}' for IPv6 packets with such a header", known->word);
-    if (*protocol_ == ipv6_extension::kFragment) mend += ", 'fragment any' for fragments";
+    if (*protocol_ == ip_protocol::kFragment) mend += ", 'fragment any' for fragments";
     if (!is_ipv6_ && family_ == Family::both) mend += ", and 'ipv4' before it if it is for IPv4 only";
     throw line_.error(protocol_word_,
                       fmt::format("no IPv6 packet matches 'proto {}': that is an extension header, and a packet's "

@@ -41,7 +41,7 @@ Settings read_settings(const ConfigNode& config) {
   const std::string otherwise = config.get("default").one_of(std::array{"deny", "permit"});
   Parsing parsing{.drops_fragments = config.get("fragments").one_of(std::array{"entries", "drop"}) == "drop"};
   if (const ConfigNode node = config.get("extension_headers"); node.present()) {
-    parsing.extension_headers = static_cast<std::uint8_t>(node.integer(0, Ipv6Chain::kMostHeaders));
+    parsing.extension_headers = static_cast<std::uint8_t>(node.integer(0, PacketHeaders::kMostExtensions));
   }
   Settings settings{.family = static_cast<Family>(std::ranges::find(kFamilies, family) - kFamilies.begin()),
                     .parsing = parsing,

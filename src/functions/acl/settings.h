@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "base/ipv6_chain.h"
 #include "functions/acl/entry.h"
 #include "functions/rule_list/structure.h"
 #include "penumbra/config_node.h"
+#include "penumbra/packet.h"
 
 namespace penumbra::acl {
 
@@ -17,7 +17,7 @@ namespace penumbra::acl {
 struct Parsing {
   bool drops_fragments = false;
   std::uint8_t extension_headers =
-      Ipv6Chain::kMostHeaders;  ///< maximum number of headers; packets with more are dropped as unparsable
+      PacketHeaders::kMostExtensions;  ///< maximum number of headers; packets with more are dropped as unparsable
 
   bool operator==(const Parsing&) const = default;
 };

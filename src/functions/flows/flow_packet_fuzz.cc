@@ -22,9 +22,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   flow_key filtered{};
   std::uint32_t filtered_bytes = 0;
   FilterPart part;
+  const PacketHeaders headers = parse_headers(segment.data(), segment.size(), bytes);
   const FlowFrame for_filter =
-      read_for_filter(segment.data(), segment.size(), bytes, Ipv6Chain::kMostHeaders, filtered, filtered_bytes, part);
-  const FlowFrame what = read_frame(segment.data(), segment.size(), bytes, key, packet);
+      read_for_filter(headers, segment.data(), PacketHeaders::kMostExtensions, filtered, filtered_bytes, part);
+  const FlowFrame what = read_frame(headers, segment.data(), key, packet);
   // The results differ only for packets that a filter refuses and for the ports of first fragments.
   require(for_filter == what || for_filter == FlowFrame::unparsable);
   if (for_filter == FlowFrame::flow) {

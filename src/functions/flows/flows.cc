@@ -16,6 +16,7 @@
 #include "base/steady_time.h"
 #include "functions/flows/accounts.h"
 #include "functions/flows/show.h"
+#include "packet/mbuf.h"
 #include "penumbra/errors.h"
 #include "penumbra/lookup_function.h"
 #include "tables/flows/flow_packet.h"
@@ -60,9 +61,10 @@ class Flows final : public LookupFunction {
     for (std::uint16_t i = 0; i < chunk.size; ++i) {
       if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
       const rte_mbuf* const packet = chunk.packets[i];
-      const auto* const frame = rte_pktmbuf_mtod(packet, const std::uint8_t*);
-      const FlowFrame what =
-          read_frame(frame, packet->data_len, packet->pkt_len, columns.keys[items], columns.packets[items]);
+      PacketHeaders headers;
+      parse_headers(*packet, headers);
+      const FlowFrame what = read_frame(headers, rte_pktmbuf_mtod(packet, const std::uint8_t*), columns.keys[items],
+                                        columns.packets[items]);
       if (what != FlowFrame::flow) {
         if (!chunk.is_dry_run) accounts_.leave_out(what, chunk.worker);
         continue;

@@ -160,7 +160,7 @@ TEST_F(FlowsTest, ExportsEverythingInTheEnd) {
   for (const auto& frame : frames_of(capture)) {
     flow_key key{};
     FlowPacket packet;
-    if (read_frame(frame.data(), frame.size(), frame.size(), key, packet) == FlowFrame::flow) {
+    if (read_frame(parse_headers(std::as_bytes(std::span(frame))), frame.data(), key, packet) == FlowFrame::flow) {
       ++packets;
       bytes += packet.bytes;
     }

@@ -89,7 +89,7 @@ Seen read(const Bytes& frame) {
   const Bytes copy(frame.begin(), frame.end());
   flow_key key{};
   Seen seen;
-  seen.what = read_frame(copy.data(), copy.size(), copy.size(), key, seen.packet);
+  seen.what = read_frame(parse_headers(std::as_bytes(std::span(copy))), copy.data(), key, seen.packet);
   if (seen.what == FlowFrame::flow) seen.flow = to_flow(key);
   return seen;
 }
@@ -161,8 +161,8 @@ TEST(FlowPacket, PassesOverExtensionHeaders) {
   const Bytes destination = Bytes{51, 1} + options + Bytes(8), authentication = Bytes{6, 1} + options + Bytes(4);
   expect_ports(kMacs + kIpv6Type + ipv6(0, hop_by_hop + routing + destination + authentication + kTcp), 6, 1234, 80);
   expect_ports(kMacs + kIpv6Type + ipv6(0, {43, 0, 0, 0, 0, 0, 0, 0}), 43, 0, 0);  // the rest is missing
-  expect_ports(with_destination_options(Ipv6Chain::kMostHeaders), 17, 1234, 53);
-  expect_ports(with_destination_options(Ipv6Chain::kMostHeaders + 1), 60, 0, 0);
+  expect_ports(with_destination_options(PacketHeaders::kMostExtensions), 17, 1234, 53);
+  expect_ports(with_destination_options(PacketHeaders::kMostExtensions + 1), 60, 0, 0);
   expect_ports(kMacs + kIpv6Type + ipv6(140, Bytes{6, 0} + options + kTcp), 6, 1234, 80);  // Shim6
 }
 
@@ -173,17 +173,18 @@ struct Filtered {
   FilterPart part;
 };
 
-Filtered filter(const Bytes& frame, std::size_t readable, unsigned most_headers = Ipv6Chain::kMostHeaders) {
+Filtered filter(const Bytes& frame, std::size_t readable, unsigned most_headers = PacketHeaders::kMostExtensions) {
   const Bytes copy(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(readable));
   flow_key key{};
   std::uint32_t bytes = 0;
   Filtered seen;
-  seen.what = read_for_filter(copy.data(), copy.size(), frame.size(), most_headers, key, bytes, seen.part);
+  seen.what = read_for_filter(parse_headers(copy.data(), copy.size(), frame.size()), copy.data(), most_headers, key,
+                              bytes, seen.part);
   if (seen.what == FlowFrame::flow) seen.flow = to_flow(key);
   return seen;
 }
 
-FlowFrame fate(const Bytes& frame, unsigned most_headers = Ipv6Chain::kMostHeaders) {
+FlowFrame fate(const Bytes& frame, unsigned most_headers = PacketHeaders::kMostExtensions) {
   return filter(frame, frame.size(), most_headers).what;
 }
 
@@ -202,7 +203,7 @@ Bytes fragment6(std::uint8_t next_header, std::uint16_t offset_and_more, const B
 
 TEST(FilteredPacket, IsReadUpToItsPortsOrNotAtAll) {
   for (unsigned headers = 0; headers < 20; ++headers) {
-    for (unsigned most = 0; most <= Ipv6Chain::kMostHeaders; ++most) {
+    for (unsigned most = 0; most <= PacketHeaders::kMostExtensions; ++most) {
       const Bytes frame = with_destination_options(headers);
       const Filtered seen = filter(frame, frame.size(), most);
       ASSERT_EQ(seen.what, headers <= most ? FlowFrame::flow : FlowFrame::unparsable) << headers << " of " << most;
@@ -290,6 +291,19 @@ TEST(FilteredPacket, MayNotHideBehindOtherFrames) {
   EXPECT_EQ(fate(kMacs + Bytes{0x08, 0x06} + Bytes(28)), FlowFrame::not_ip);
 }
 
+/// The addresses may be in another segment than the first.
+TEST(FlowPacket, WithHeadersInSeveralSegmentsIsNotRead) {
+  const Bytes frame = kMacs + kIpv4Type + ipv4(6, kTcp);
+  PacketHeaders headers = parse_headers(std::as_bytes(std::span(frame)));
+  headers.flags |= PacketHeaders::kScattered;
+  flow_key key{};
+  FlowPacket packet;
+  std::uint32_t bytes = 0;
+  FilterPart part;
+  EXPECT_EQ(read_frame(headers, frame.data(), key, packet), FlowFrame::malformed);
+  EXPECT_EQ(read_for_filter(headers, frame.data(), 8, key, bytes, part), FlowFrame::unparsable);
+}
+
 TEST(FlowPacket, PassesOverTags) {
   const Bytes tag{0x81, 0x00, 0x20, 0x07}, service_tag{0x88, 0xA8, 0x00, 0x09};
   EXPECT_EQ(read(kMacs + tag + kIpv4Type + ipv4(17, kUdp)).flow.vlan, 7);
@@ -323,7 +337,7 @@ TEST(FlowPacket, ReadsNothingPastWhatIsReadable) {
   FlowPacket packet;
   for (std::size_t readable = 0; readable <= frame.size(); ++readable) {
     const Bytes copy(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(readable));
-    const FlowFrame what = read_frame(copy.data(), readable, frame.size(), key, packet);
+    const FlowFrame what = read_frame(parse_headers(copy.data(), readable, frame.size()), copy.data(), key, packet);
     ASSERT_EQ(what, readable < 34 ? FlowFrame::malformed : FlowFrame::flow) << readable;
     if (what != FlowFrame::flow) continue;
     EXPECT_EQ(packet.bytes, 40U);
@@ -341,7 +355,7 @@ TEST(FlowPacket, StaysWithinRealFramesCutAnywhere) {
       const Bytes copy(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(bytes));
       flow_key key{};
       FlowPacket packet;
-      const FlowFrame what = read_frame(copy.data(), bytes, frame.size(), key, packet);
+      const FlowFrame what = read_frame(parse_headers(copy.data(), bytes, frame.size()), copy.data(), key, packet);
       if (what != FlowFrame::flow) continue;
       ++flows;
       ASSERT_LE(packet.bytes, frame.size());
