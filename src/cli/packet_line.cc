@@ -8,6 +8,8 @@
 #include <cstring>
 
 #include "io/capture_writer.h"
+#include "packet/edits.h"
+#include "packet/parse.h"
 #include "penumbra/bytes.h"
 #include "penumbra/ip.h"
 
@@ -15,12 +17,6 @@ namespace penumbra::cli {
 namespace {
 
 using Bytes = std::span<const std::uint8_t>;
-
-constexpr std::uint8_t kIcmp = 1, kTcp = 6, kUdp = 17, kIcmpv6 = 58;
-
-MacAddress mac_at(const std::uint8_t* bytes) {
-  return {std::uint64_t{load_be16(bytes)} << 32 | load_be32(bytes + 2)};
-}
 
 std::string flags_of(std::uint8_t bits) {
   constexpr std::string_view kLetters = "FSRP.UEW";  // tcpdump's letters, from bit 0 on
@@ -31,108 +27,96 @@ std::string flags_of(std::uint8_t bits) {
   return text.empty() ? "none" : text;
 }
 
-/// Holds a part of a frame. A capture may have cut off its end.
-struct Part {
-  Bytes bytes;
-  std::size_t cut = 0;  ///< bytes of the frame that were captured; 0: all
+/// A frame and its headers. A capture may have cut off its end.
+struct Captured {
+  Bytes frame;
+  PacketHeaders headers;
+  bool is_cut = false;
 
-  /// Returns why the part is too short: the capture cut it, or the packet is malformed as `wrong` says.
-  std::string too_short(const std::string& wrong) const { return cut == 0 ? wrong : fmt::format("[cut at {}]", cut); }
+  const std::uint8_t* network() const { return frame.data() + headers.network; }
+  /// Returns why a header cannot be read: the capture cut it, or the packet is malformed as `wrong` says.
+  std::string too_short(const std::string& wrong) const {
+    const bool by_capture = is_cut && headers.fault == HeaderFault::not_accessible;
+    return by_capture ? fmt::format("[cut at {}]", frame.size()) : wrong;
+  }
 };
 
-/// Returns the addresses, the ports if the transport header is present, and a summary of the payload. `bytes` is the
-/// length of the IP payload.
-std::string flow(const std::string& from, const std::string& to, std::uint8_t protocol, const Part& part,
-                 std::size_t bytes) {
-  const Bytes transport = part.bytes;
-  if ((protocol == kTcp || protocol == kUdp) && transport.size() >= 4) {
-    const std::string ports =
-        fmt::format("{}.{} > {}.{}: ", from, load_be16(transport.data()), to, load_be16(transport.data() + 2));
-    constexpr std::size_t kUdpHeader = 8, kFlagsAt = 13;
-    if (protocol == kUdp) return ports + fmt::format("UDP, length {}", bytes - std::min(bytes, kUdpHeader));
-    if (transport.size() <= kFlagsAt) return ports + (part.cut == 0 ? "TCP" : "TCP, " + part.too_short(""));
-    const std::size_t header = std::size_t{transport[12]} / 16 * 4;
-    return ports + fmt::format("TCP [{}], length {}", flags_of(transport[kFlagsAt]), bytes - std::min(bytes, header));
-  }
+/// Returns the bytes of the IP packet after the IP header and its options or extension headers.
+std::size_t payload_bytes(const Captured& packet) {
+  const bool is_ipv4 = packet.headers.has(PacketHeaders::kIpv4);
+  const std::size_t length = load_be16(packet.network() + (is_ipv4 ? 2 : 4)) + (is_ipv4 ? 0U : 40U);
+  const std::size_t headers = packet.headers.transport - packet.headers.network;
+  return length - std::min(length, headers);
+}
+
+/// Returns the ports if the transport header is present, and a summary of the payload.
+std::string transport_line(const std::string& from, const std::string& to, const Captured& packet) {
+  constexpr std::size_t kUdpHeader = 8, kFlagsAt = 13;
+  const PacketHeaders& headers = packet.headers;
+  const std::size_t bytes = payload_bytes(packet);
   const std::string addresses = from + " > " + to + ": ";
-  if ((protocol == kIcmp || protocol == kIcmpv6) && transport.size() >= 2) {
-    const char* const name = protocol == kIcmp ? "ICMP" : "ICMP6";
-    return addresses + fmt::format("{} type {} code {}, length {}", name, transport[0], transport[1], bytes);
+  if (headers.has(PacketHeaders::kLaterFragment)) {
+    return addresses +
+           fmt::format("protocol {}, fragment at {}, length {}", headers.protocol, headers.fragment_offset, bytes);
   }
-  const bool has_ports_or_type = protocol == kTcp || protocol == kUdp || protocol == kIcmp || protocol == kIcmpv6;
-  const bool misses_header = part.cut != 0 && has_ports_or_type && transport.size() < bytes;
-  return addresses + fmt::format("protocol {}, length {}", protocol, bytes) +
-         (misses_header ? ", " + part.too_short("") : "");
+  const std::string ports = fmt::format("{}.{} > {}.{}: ", from, headers.source_port, to, headers.destination_port);
+  if (headers.has(PacketHeaders::kPorts) && headers.protocol == ip_protocol::kUdp) {
+    return ports + fmt::format("UDP, length {}", bytes - std::min(bytes, kUdpHeader));
+  }
+  if (headers.has(PacketHeaders::kPorts) && headers.protocol == ip_protocol::kTcp) {
+    const bool has_flags = std::min<std::size_t>(headers.end, packet.frame.size()) > headers.transport + kFlagsAt;
+    if (!has_flags) return ports + (packet.is_cut ? "TCP, " + packet.too_short("") : "TCP");
+    const std::size_t header = headers.payload - std::size_t{headers.transport};
+    return ports + fmt::format("TCP [{}], length {}", flags_of(headers.tcp_flags), bytes - std::min(bytes, header));
+  }
+  if (headers.has(PacketHeaders::kIcmp)) {
+    const char* const name = headers.has(PacketHeaders::kIpv4) ? "ICMP" : "ICMP6";
+    return addresses + fmt::format("{} type {} code {}, length {}", name, headers.icmp_type, headers.icmp_code, bytes);
+  }
+  const std::string cut = packet.too_short("");
+  return addresses + fmt::format("protocol {}, length {}", headers.protocol, bytes) + (cut.empty() ? "" : ", " + cut);
 }
 
-std::string ipv4_line(const Part& part) {
-  const Bytes packet = part.bytes;
-  constexpr std::size_t kHeader = 20;
-  if (packet.size() < kHeader) return "IP, " + part.too_short("malformed header");
-  const std::size_t header = std::size_t{packet[0]} % 16 * 4;
-  if (packet[0] >> 4 != 4 || header < kHeader) return "IP, malformed header";
-  const std::size_t total = std::max<std::size_t>(load_be16(packet.data() + 2), header);
-  const std::string from = to_string(Ipv4Address{load_be32(packet.data() + 12)});
-  const std::string to = to_string(Ipv4Address{load_be32(packet.data() + 16)});
-  const std::size_t offset = std::size_t{load_be16(packet.data() + 6) & 0x1FFFU} * 8;
-  if (offset != 0) {
-    return fmt::format("IP {} > {}: protocol {}, fragment at {}, length {}", from, to, packet[9], offset,
-                       total - header);
-  }
-  const Bytes transport = packet.subspan(std::min(header, packet.size()));
-  const Part payload{transport.first(std::min(transport.size(), total - header)), part.cut};
-  return "IP " + flow(from, to, packet[9], payload, total - header);
-}
-
-/// The line names an extension header by its number, like a protocol.
-std::string ipv6_line(const Part& part) {
-  const Bytes packet = part.bytes;
-  constexpr std::size_t kHeader = 40;
-  if (packet.size() < kHeader) return "IP6, " + part.too_short("malformed header");
-  if (packet[0] >> 4 != 6) return "IP6, malformed header";
-  const auto address = [&packet](std::size_t at) {
-    return to_string(Ipv6Address{load_be64(packet.data() + at), load_be64(packet.data() + at + 8)});
+std::string ip_line(const Captured& packet) {
+  const bool is_ipv4 = packet.headers.ethertype == ethertype::kIpv4;
+  const std::string name = is_ipv4 ? "IP" : "IP6";
+  if (!packet.headers.is_ip() || packet.headers.transport == 0)
+    return name + ", " + packet.too_short("malformed header");
+  const std::uint8_t* const ip = packet.network();
+  const auto address = [ip, is_ipv4](std::size_t at) {
+    return is_ipv4 ? to_string(Ipv4Address{load_be32(ip + at)})
+                   : to_string(Ipv6Address{load_be64(ip + at), load_be64(ip + at + 8)});
   };
-  return "IP6 " +
-         flow(address(8), address(24), packet[6], {packet.subspan(kHeader), part.cut}, load_be16(packet.data() + 4));
+  return name + " " + transport_line(address(is_ipv4 ? 12 : 8), address(is_ipv4 ? 16 : 24), packet);
 }
 
-std::string arp_line(const Part& part) {
-  const Bytes packet = part.bytes;
+std::string arp_line(const Captured& packet) {
   constexpr std::size_t kEthernetArp = 28;
   constexpr std::uint16_t kRequest = 1;
-  if (packet.size() < kEthernetArp) return "ARP, " + part.too_short(fmt::format("length {}", packet.size()));
-  const std::string sender = to_string(Ipv4Address{load_be32(packet.data() + 14)});
-  if (load_be16(packet.data() + 6) != kRequest) {
-    return fmt::format("ARP, reply {} is-at {}", sender, to_string(mac_at(packet.data() + 8)));
-  }
-  return fmt::format("ARP, request who-has {} tell {}", to_string(Ipv4Address{load_be32(packet.data() + 24)}), sender);
+  const std::size_t bytes = packet.frame.size() - packet.headers.network;
+  if (bytes < kEthernetArp) return "ARP, " + packet.too_short(fmt::format("length {}", bytes));
+  const std::uint8_t* const arp = packet.network();
+  const std::string sender = to_string(Ipv4Address{load_be32(arp + 14)});
+  if (load_be16(arp + 6) != kRequest) return fmt::format("ARP, reply {} is-at {}", sender, to_string(mac_at(arp + 8)));
+  return fmt::format("ARP, request who-has {} tell {}", to_string(Ipv4Address{load_be32(arp + 24)}), sender);
 }
 
 }  // namespace
 
 std::string packet_line(Bytes frame, std::size_t wire_bytes) {
-  constexpr std::size_t kEthernet = 14, kTag = 4;
-  constexpr std::uint16_t kVlan = 0x8100, kServiceVlan = 0x88A8, kIpv4 = 0x0800, kArp = 0x0806, kIpv6 = 0x86DD;
-  const std::size_t cut = frame.size() < wire_bytes ? frame.size() : 0;
-  if (wire_bytes < kEthernet) return fmt::format("runt, length {}", wire_bytes);
-  if (frame.size() < kEthernet) return fmt::format("[cut at {}], length {}", frame.size(), wire_bytes);
+  if (wire_bytes < kEthernetHeaderBytes) return fmt::format("runt, length {}", wire_bytes);
+  if (frame.size() < kEthernetHeaderBytes) return fmt::format("[cut at {}], length {}", frame.size(), wire_bytes);
+  const Captured packet{frame, parse_headers(frame.data(), frame.size(), wire_bytes), frame.size() < wire_bytes};
   std::string tags;
-  std::uint16_t ethertype = load_be16(frame.data() + 12);
-  std::size_t begin = kEthernet;
-  while ((ethertype == kVlan || ethertype == kServiceVlan) && frame.size() >= begin + kTag) {
-    tags += fmt::format("vlan {}, ", load_be16(frame.data() + begin) & 0xFFFU);
-    ethertype = load_be16(frame.data() + begin + 2);
-    begin += kTag;
+  for (unsigned tag = 0; tag < packet.headers.tags; ++tag) {
+    tags += fmt::format("vlan {}, ", load_be16(frame.data() + kEthernetHeaderBytes + tag * kTagBytes) & 0xFFFU);
   }
-  const Part packet{frame.subspan(begin), cut};
-  const bool misses_tag = cut != 0 && (ethertype == kVlan || ethertype == kServiceVlan);
-  if (ethertype == kIpv4) return tags + ipv4_line(packet);
-  if (ethertype == kIpv6) return tags + ipv6_line(packet);
-  if (ethertype == kArp) return tags + arp_line(packet);
+  const std::uint16_t ethertype = packet.headers.ethertype;
+  if (ethertype == ethertype::kIpv4 || ethertype == ethertype::kIpv6) return tags + ip_line(packet);
+  if (ethertype == ethertype::kArp) return tags + arp_line(packet);
+  const std::string cut = packet.too_short("");
   return tags + fmt::format("{} > {}, ethertype 0x{:04x}, length {}{}", to_string(mac_at(frame.data() + 6)),
-                            to_string(mac_at(frame.data())), ethertype, wire_bytes,
-                            misses_tag ? ", " + packet.too_short("") : "");
+                            to_string(mac_at(frame.data())), ethertype, wire_bytes, cut.empty() ? "" : ", " + cut);
 }
 
 std::string packet_lines(Bytes records) {
