@@ -29,7 +29,7 @@ inline std::size_t with_first_byte(const Frame& frame, std::uint8_t value) {
 }
 
 inline std::size_t with_ethertype(const Frame& frame, std::uint16_t value) {
-  store16(frame.bytes + 12, value);
+  store_be16(frame.bytes + 12, value);
   return frame.size;
 }
 
@@ -48,18 +48,18 @@ inline std::size_t as_arp_request(const Frame& frame) {
   with_ethertype(frame, 0x0806);
   std::uint8_t* arp = frame.ip();
   std::memset(arp, 0, frame.size - kEthernetBytes);
-  store32(arp, 0x00010800);      // Ethernet, IPv4.
-  store32(arp + 4, 0x06040001);  // Address lengths, request.
+  store_be32(arp, 0x00010800);      // Ethernet, IPv4.
+  store_be32(arp + 4, 0x06040001);  // Address lengths, request.
   std::memcpy(arp + 8, frame.bytes + 6, 6);
-  store32(arp + 14, 0x0A000001);
-  store32(arp + 24, 0x0A0000FE);
+  store_be32(arp + 14, 0x0A000001);
+  store_be32(arp + 24, 0x0A0000FE);
   return 60;
 }
 
 inline std::size_t as_vlan(const Frame& frame) {
   std::memmove(frame.bytes + 16, frame.bytes + 12, frame.size - 16);
   with_ethertype(frame, 0x8100);
-  store16(frame.bytes + 14, static_cast<std::uint16_t>(1 + frame.random.below(4094)));
+  store_be16(frame.bytes + 14, static_cast<std::uint16_t>(1 + frame.random.below(4094)));
   return frame.size;
 }
 

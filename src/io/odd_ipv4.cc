@@ -13,36 +13,36 @@ using odd::with_first_byte;
 
 std::size_t with_time_to_live(const Frame& frame, std::uint8_t value) {
   frame.ip()[8] = value;
-  write_checksum(frame.ip());
+  write_ipv4_checksum(frame.ip());
   return frame.size;
 }
 
 /// Rewrites the 32-bit word at `offset` of the IPv4 header.
 std::size_t with_word(const Frame& frame, std::size_t offset, std::uint32_t word) {
-  store32(frame.ip() + offset, word);
-  write_checksum(frame.ip());
+  store_be32(frame.ip() + offset, word);
+  write_ipv4_checksum(frame.ip());
   return frame.size;
 }
 
 std::size_t with_total_length(const Frame& frame, std::size_t value) {
-  store16(frame.ip() + 2, static_cast<std::uint16_t>(value));
-  write_checksum(frame.ip());
+  store_be16(frame.ip() + 2, static_cast<std::uint16_t>(value));
+  write_ipv4_checksum(frame.ip());
   return frame.size;
 }
 
 /// Makes the packet a first or a later fragment.
 std::size_t as_fragment(const Frame& frame, std::uint16_t flags_and_offset) {
-  store16(frame.ip() + 6, flags_and_offset);
-  write_checksum(frame.ip());
+  store_be16(frame.ip() + 6, flags_and_offset);
+  write_ipv4_checksum(frame.ip());
   return frame.size;
 }
 
 /// Replaces the first eight bytes after the header by two words of options: a router alert (RFC 2113) and padding.
 std::size_t with_options(const Frame& frame) {
   frame.ip()[0] = 0x47;
-  store32(frame.ip() + kIpv4Bytes, 0x94040000);
-  store32(frame.ip() + kIpv4Bytes + 4, 0x01010100);
-  write_checksum(frame.ip());
+  store_be32(frame.ip() + kIpv4Bytes, 0x94040000);
+  store_be32(frame.ip() + kIpv4Bytes + 4, 0x01010100);
+  write_ipv4_checksum(frame.ip());
   return frame.size;
 }
 
@@ -56,13 +56,13 @@ std::size_t as_ipv6(const Frame& frame) {
   std::uint8_t* ip = frame.ip();
   std::memset(ip, 0, 40);
   ip[0] = 0x60;
-  store16(ip + 4, static_cast<std::uint16_t>(frame.size - kEthernetBytes - 40));
+  store_be16(ip + 4, static_cast<std::uint16_t>(frame.size - kEthernetBytes - 40));
   ip[6] = 59;  // No next header.
   ip[7] = 64;
-  store32(ip + 8, 0x20010DB8);
-  store32(ip + 20, 1);
-  store32(ip + 24, 0x20010DB8);
-  store32(ip + 36, 1 + frame.random.below(1 << 16));
+  store_be32(ip + 8, 0x20010DB8);
+  store_be32(ip + 20, 1);
+  store_be32(ip + 24, 0x20010DB8);
+  store_be32(ip + 36, 1 + frame.random.below(1 << 16));
   return frame.size;
 }
 

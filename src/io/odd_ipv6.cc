@@ -22,12 +22,12 @@ std::size_t with_hop_limit(const Frame& frame, std::uint8_t value) {
 }
 
 std::size_t with_full_class_and_label(const Frame& frame) {
-  store32(frame.ip(), 0x6FFFFFFF);
+  store_be32(frame.ip(), 0x6FFFFFFF);
   return frame.size;
 }
 
 std::size_t with_payload_length(const Frame& frame, std::size_t value) {
-  store16(frame.ip() + 4, static_cast<std::uint16_t>(value));
+  store_be16(frame.ip() + 4, static_cast<std::uint16_t>(value));
   return frame.size;
 }
 
@@ -58,8 +58,8 @@ std::size_t with_next_header(const Frame& frame, std::uint8_t kind) {
 /// four of `second`.
 std::size_t with_extension(const Frame& frame, std::uint8_t kind, std::uint8_t next_header, std::uint32_t first,
                            std::uint32_t second) {
-  store32(frame.ip() + kIpv6Bytes, std::uint32_t{next_header} << 24 | first);
-  store32(frame.ip() + kIpv6Bytes + 4, second);
+  store_be32(frame.ip() + kIpv6Bytes, std::uint32_t{next_header} << 24 | first);
+  store_be32(frame.ip() + kIpv6Bytes + 4, second);
   return with_next_header(frame, kind);
 }
 
@@ -85,8 +85,7 @@ std::size_t as_router_solicitation(const Frame& frame, std::uint8_t hop_limit) {
   with_hop_limit(frame, hop_limit);
   std::memset(message, 0, kMessageBytes);
   message[0] = 133;
-  store16(message + 2,
-          fold(ones_sum(frame.ip() + kSourceAt, 32) + kMessageBytes + IPPROTO_ICMPV6 + ones_sum(message, 2)));
+  store(message + 2, checksum_of(ipv6_pseudo_sum(frame.ip(), IPPROTO_ICMPV6, kMessageBytes) + ones_sum(message, 2)));
   return kEthernetBytes + kIpv6Bytes + kMessageBytes;
 }
 
@@ -98,7 +97,7 @@ std::size_t as_question_to_routers(const Frame& frame, Ipv6Address source) {
 }
 
 std::size_t to_group_of_stations(const Frame& frame) {
-  store48(frame.bytes, 0x333300000001);
+  store_mac(frame.bytes, {0x333300000001});
   return frame.size;
 }
 
@@ -107,12 +106,12 @@ std::size_t as_ipv4(const Frame& frame) {
   std::uint8_t* ip = frame.ip();
   std::memset(ip, 0, kIpv4Bytes);
   ip[0] = 0x45;
-  store16(ip + 2, static_cast<std::uint16_t>(frame.size - kEthernetBytes));
+  store_be16(ip + 2, static_cast<std::uint16_t>(frame.size - kEthernetBytes));
   ip[8] = 64;
   ip[9] = 253;  // Protocol number for experiments (RFC 3692).
-  store32(ip + 12, 0xC0000201);
-  store32(ip + 16, 0xC6336400 | frame.random.below(1 << 8));
-  write_checksum(ip);
+  store_be32(ip + 12, 0xC0000201);
+  store_be32(ip + 16, 0xC6336400 | frame.random.below(1 << 8));
+  write_ipv4_checksum(ip);
   return frame.size;
 }
 

@@ -79,9 +79,9 @@ std::size_t Traffic::fill_as(std::uint64_t index, std::span<std::uint8_t> frame)
   const std::size_t bytes = source_.frame_bytes == 0 ? imix_bytes(random, source_.least_frame()) : source_.frame_bytes;
 
   std::memset(frame.data(), 0, bytes);
-  store48(frame.data(), mix_.destination.value);
-  store48(frame.data() + 6, 0x0200000001FE);
-  store16(frame.data() + 12, Family::kEthertype);
+  store_mac(frame.data(), mix_.destination);
+  store_mac(frame.data() + 6, {0x0200000001FE});
+  store_be16(frame.data() + 12, Family::kEthertype);
   Family::write_packet(flow, index, random, frame.data() + kEthernetBytes, bytes - kEthernetBytes);
   return odd ? Family::make_odd(random, frame.data(), bytes) : bytes;
 }

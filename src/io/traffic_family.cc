@@ -81,13 +81,13 @@ Ipv4Traffic::Flow Ipv4Traffic::random_flow(Random& random, const std::vector<Ipv
 void Ipv4Traffic::write_packet(const Flow& flow, std::uint64_t index, Random& random, std::uint8_t* ip,
                                std::size_t bytes) {
   ip[0] = 0x45;
-  store16(ip + 2, static_cast<std::uint16_t>(bytes));
-  store16(ip + 4, static_cast<std::uint16_t>(index));
+  store_be16(ip + 2, static_cast<std::uint16_t>(bytes));
+  store_be16(ip + 4, static_cast<std::uint16_t>(index));
   ip[8] = static_cast<std::uint8_t>(2 + random.below(254));
   ip[9] = flow.transport.protocol;
   store_address(ip + 12, flow.source);
   store_address(ip + 16, flow.destination);
-  write_checksum(ip);
+  write_ipv4_checksum(ip);
   write_segment(flow.transport, index, ip + kIpv4Bytes, bytes - kIpv4Bytes, ones_sum(ip + 12, 8));
 }
 
@@ -100,8 +100,8 @@ Ipv6Traffic::Flow Ipv6Traffic::random_flow(Random& random, const std::vector<Ipv
 
 void Ipv6Traffic::write_packet(const Flow& flow, std::uint64_t index, Random& random, std::uint8_t* ip,
                                std::size_t bytes) {
-  store32(ip, 0x6000'0000 | flow.label);
-  store16(ip + 4, static_cast<std::uint16_t>(bytes - kIpv6Bytes));
+  store_be32(ip, 0x6000'0000 | flow.label);
+  store_be16(ip + 4, static_cast<std::uint16_t>(bytes - kIpv6Bytes));
   ip[6] = flow.transport.protocol;
   ip[7] = static_cast<std::uint8_t>(2 + random.below(254));
   store_address(ip + 8, flow.source);

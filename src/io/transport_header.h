@@ -17,6 +17,6 @@ struct TransportFlow {
 /// `segment` has `bytes` zero bytes, at least the header's size. The checksum is right; `addresses_sum` is ones_sum()
 /// of the packet's addresses.
 void write_segment(const TransportFlow& flow, std::uint64_t index, std::uint8_t* segment, std::size_t bytes,
-                   std::uint32_t addresses_sum);
+                   std::uint64_t addresses_sum);
 
 }  // namespace penumbra::io

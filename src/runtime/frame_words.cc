@@ -12,13 +12,19 @@
 #include <stdexcept>
 #include <utility>
 
+#include "packet/checksum.h"
 #include "penumbra/errors.h"
+#include "penumbra/packet.h"
 
 namespace penumbra::runtime {
 namespace {
 
-constexpr std::uint8_t kIcmp = 1, kTcp = 6, kUdp = 17, kIcmpv6 = 58, kSctp = 132;
-constexpr std::uint16_t kIpv4Ethertype = 0x0800, kIpv6Ethertype = 0x86DD, kVlanEthertype = 0x8100;
+using ip_protocol::kIcmp;
+using ip_protocol::kIcmpv6;
+using ip_protocol::kSctp;
+using ip_protocol::kTcp;
+using ip_protocol::kUdp;
+
 constexpr std::uint16_t kExperimentalEthertype = 0x88B5;  // IEEE 802, local experimental.
 constexpr MacAddress kSourceMac{0x0200000000FE};
 constexpr std::size_t kLeastFrame = 60;
@@ -153,14 +159,6 @@ std::vector<std::uint8_t> transport_header(const Words& words, std::uint8_t prot
   return header.take();
 }
 
-/// Returns the Internet checksum (RFC 1071).
-std::uint16_t checksum(std::span<const std::uint8_t> header) {
-  std::uint32_t sum = 0;
-  for (std::size_t i = 0; i + 1 < header.size(); i += 2) sum += header[i] << 8U | header[i + 1];
-  while (sum >> 16 != 0) sum = (sum & 0xFFFF) + (sum >> 16);
-  return static_cast<std::uint16_t>(~sum);
-}
-
 /// Returns the IP payload: the transport header, padded with zeros up to `length`. A later fragment has no transport
 /// header.
 std::vector<std::uint8_t> payload_of(const Words& words, std::uint8_t protocol, std::size_t header_bytes, bool later) {
@@ -196,9 +194,7 @@ std::vector<std::uint8_t> ipv4_packet(const Words& words) {
   packet.put(source.value, 4);
   packet.put(destination.value, 4);
   auto bytes = packet.take();
-  const std::uint16_t sum = checksum(bytes);
-  bytes[10] = static_cast<std::uint8_t>(sum >> 8);
-  bytes[11] = static_cast<std::uint8_t>(sum);
+  write_ipv4_checksum(bytes.data());
   bytes.insert(bytes.end(), payload.begin(), payload.end());
   return bytes;
 }
@@ -240,16 +236,16 @@ std::vector<std::uint8_t> build_frame(std::span<const std::string> list, MacAddr
     ethertype = static_cast<std::uint16_t>(words.number("ethertype", kExperimentalEthertype, 0xFFFF));
   } else if (words.text("dst").find(':') != std::string::npos) {
     packet = ipv6_packet(words);
-    ethertype = kIpv6Ethertype;
+    ethertype = ethertype::kIpv6;
   } else {
     packet = ipv4_packet(words);
-    ethertype = kIpv4Ethertype;
+    ethertype = ethertype::kIpv4;
   }
   Writer frame;
   frame.put(words.mac("dmac", port_mac));
   frame.put(words.mac("smac", kSourceMac));
   if (words.has("vlan")) {
-    frame.put(kVlanEthertype, 2);
+    frame.put(ethertype::kTag, 2);
     frame.put(words.number("vlan", 0, 4095), 2);
   }
   frame.put(ethertype, 2);

@@ -18,6 +18,8 @@
 
 #include "base/log.h"
 #include "io/eal.h"
+#include "packet/parse.h"
+#include "penumbra/bytes.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::runtime {
@@ -226,8 +228,7 @@ bool HostPath::is_too_long(const rte_mbuf& packet) const noexcept {
   if (rte_pktmbuf_pkt_len(&packet) <= longest) [[likely]] {
     return false;
   }
-  const std::uint16_t ethertype = rte_pktmbuf_mtod(&packet, const rte_ether_hdr*)->ether_type;
-  const bool tagged = ethertype == RTE_BE16(RTE_ETHER_TYPE_VLAN) || ethertype == RTE_BE16(RTE_ETHER_TYPE_QINQ);
+  const bool tagged = ethertype::is_tag(load_be16(rte_pktmbuf_mtod_offset(&packet, const std::uint8_t*, kEthertypeAt)));
   return !tagged || rte_pktmbuf_pkt_len(&packet) > longest + RTE_VLAN_HLEN;
 }
 
