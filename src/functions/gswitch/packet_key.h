@@ -11,21 +11,22 @@
 // - Fragments have no ports, including the first fragment ("frag=normal").
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "packet/edits.h"
+#include "packet/parse.h"
 #include "penumbra/bytes.h"
 #include "penumbra/rule.h"
 #include "tables/rules/rules.shader.h"
 
 namespace penumbra::gswitch {
 
-inline constexpr std::size_t kEthernetBytes = 14, kTagBytes = 4, kTypeAt = 12;
-inline constexpr std::uint16_t kTagType = 0x8100, kServiceTagType = 0x88A8;
-inline constexpr std::uint16_t kIpv4Type = 0x0800, kArpType = 0x0806, kRarpType = 0x8035, kNoType = 0x05FF;
-inline constexpr std::uint16_t kLeastType = 0x0600;  ///< smaller values are lengths
-inline constexpr std::uint8_t kIcmp = 1, kTcp = 6, kUdp = 17, kSctp = 132;
+inline constexpr std::size_t kEthernetBytes = kEthernetHeaderBytes, kTypeAt = kEthertypeAt;
+inline constexpr std::uint16_t kTagType = ethertype::kTag, kServiceTagType = ethertype::kServiceTag;
+inline constexpr std::uint16_t kRarpType = 0x8035, kNoType = 0x05FF;
+inline constexpr std::uint8_t kIcmp = ip_protocol::kIcmp, kTcp = ip_protocol::kTcp, kUdp = ip_protocol::kUdp,
+                              kSctp = ip_protocol::kSctp;
 
 /// Holds the positions of the headers, from the first byte of the frame. 0 means that the frame has no complete header
 /// of this kind.
@@ -39,51 +40,25 @@ struct PacketLayers {
 
 namespace detail {
 
-inline std::uint64_t mac_at(const std::uint8_t* bytes) {
-  return std::uint64_t{load_be32(bytes)} << 16 | load_be16(bytes + 4);
-}
-
-/// Returns the minimum size of a transport header, or 0 if the protocol has no ports.
-constexpr std::size_t transport_bytes(std::uint8_t protocol) {
-  switch (protocol) {
-    case kTcp:
-      return 20;
-    case kUdp:
-    case kIcmp:
-      return 8;
-    case kSctp:
-      return 12;
-    default:
-      return 0;
-  }
-}
-
-/// Reads an IPv4 header at offset `at`. `readable` of the frame's `bytes` bytes are accessible.
-inline void read_ipv4(const std::uint8_t* frame, std::size_t at, std::size_t readable, std::size_t bytes,
-                      rules_key& key, PacketLayers& layers) {
-  constexpr std::uint16_t kOffset = 0x1FFF, kMoreFragments = 0x2000;
-  if (at + 20 > readable) return;
-  const std::uint8_t* const header = frame + at;
-  const std::size_t length = std::size_t{header[0] & 0xFU} * 4, total = load_be16(header + 2);
-  if (header[0] >> 4 != 4 || length < 20 || total < length || at + total > bytes || at + length > readable) return;
-  layers.ipv4 = at;
-  const std::uint8_t protocol = header[9];
+/// Takes the fields of a right IPv4 packet. The first `readable` bytes of the frame are accessible.
+inline void take_ipv4(const PacketHeaders& headers, const std::uint8_t* frame, std::size_t readable, rules_key& key,
+                      PacketLayers& layers) {
+  if (!headers.has(PacketHeaders::kIpv4) || headers.has(PacketHeaders::kTruncated) || headers.transport == 0) return;
+  const std::uint8_t* const header = frame + headers.network;
+  const std::uint8_t protocol = headers.protocol;
+  layers.ipv4 = headers.network;
   key.word[2] = load_be64(header + 12);
   key.word[4] = std::uint64_t{protocol} << kProtocolShift | std::uint64_t{header[1] & 0xFCU} << kTosShift;
-  const std::size_t transport = at + length, end = std::min(at + total, readable);
-  const std::size_t least = transport_bytes(protocol);
-  const std::uint16_t fragment = load_be16(header + 6);
-  if (least == 0 || (fragment & kOffset) != 0 || transport + least > end) return;
-  if (protocol == kTcp) layers.tcp = transport;
-  if (protocol == kUdp) layers.udp = transport;
-  const std::size_t own = protocol == kTcp ? std::size_t{frame[transport + 12]} / 16 * 4 : least;
-  if (own < least || transport + own > end) return;
+  if (headers.payload <= headers.transport) return;
+  if (protocol == kTcp) layers.tcp = headers.transport;
+  if (protocol == kUdp) layers.udp = headers.transport;
+  if (headers.fault == HeaderFault::data_offset || headers.payload > readable) return;
   layers.has_ports = protocol == kTcp || protocol == kUdp;
-  if ((fragment & kMoreFragments) != 0) return;
-  const std::uint8_t* const ports = frame + transport;
-  const std::uint64_t source = protocol == kIcmp ? ports[0] : load_be16(ports);
-  const std::uint64_t destination = protocol == kIcmp ? ports[1] : load_be16(ports + 2);
-  key.word[4] |= source << kSourcePortShift | destination << kDestinationPortShift;
+  if (headers.has(PacketHeaders::kFragment)) return;
+  const std::uint64_t source = protocol == kIcmp ? headers.icmp_type : headers.source_port;
+  const std::uint64_t destination = protocol == kIcmp ? headers.icmp_code : headers.destination_port;
+  const bool counts = layers.has_ports || protocol == kIcmp || protocol == kSctp;
+  if (counts) key.word[4] |= source << kSourcePortShift | destination << kDestinationPortShift;
 }
 
 /// Reads ARP for Ethernet and IPv4 (RFC 826).
@@ -103,30 +78,32 @@ inline bool read_packet(const std::uint8_t* frame, std::size_t readable, std::si
                         rules_key& key, PacketLayers& layers) {
   constexpr std::uint64_t kNoTag = 0xFFFF;
   constexpr std::uint64_t kSnap = 0xAAAA'0300'0000;
-  if (readable < kEthernetBytes) return false;
-  layers = {.ethertype = load_be16(frame + kTypeAt)};
-  layers.is_tagged = layers.ethertype == kTagType || layers.ethertype == kServiceTagType;
-  std::size_t payload = kEthernetBytes;
+  constexpr std::size_t kSnapBytes = 8;
+  PacketHeaders headers;
+  parse_headers(frame, readable, bytes, headers);
+  const bool is_in_tag = headers.tags == 0 && ethertype::is_tag(headers.ethertype);
+  if (headers.network == 0 || is_in_tag) return false;
+  layers = {.is_tagged = headers.tags != 0};
   std::uint64_t vlan = kNoTag << 16;
+  std::size_t payload = kEthernetBytes;
   if (layers.is_tagged) {
+    vlan = std::uint64_t{headers.vlan()} << 16 | headers.tci >> 13;
     payload += kTagBytes;
-    if (readable < payload) return false;
-    const std::uint64_t tag = load_be16(frame + kTypeAt + 2);
-    vlan = (tag & 0x0FFF) << 16 | tag >> 13;
-    layers.ethertype = load_be16(frame + payload - 2);
   }
-  if (layers.ethertype < kLeastType) {
+  layers.ethertype = load_be16(frame + payload - 2);
+  if (layers.ethertype < ethertype::kLeast) {
     layers.ethertype = kNoType;
-    if (readable >= payload + 8 && load_be64(frame + payload) >> 16 == kSnap) {
+    if (readable >= payload + kSnapBytes && load_be64(frame + payload) >> 16 == kSnap) {
       const std::uint16_t type = load_be16(frame + payload + 6);
-      payload += 8;
-      if (type >= kLeastType) layers.ethertype = type;
+      payload += kSnapBytes;
+      if (type >= ethertype::kLeast) layers.ethertype = type;
+      headers = parse_network(frame, readable, bytes, payload, layers.ethertype);
     }
   }
-  key = {{detail::mac_at(frame + 6) << 16 | in_port, detail::mac_at(frame) << 16 | layers.ethertype, 0, vlan, 0}};
-  if (layers.ethertype == kIpv4Type) {
-    detail::read_ipv4(frame, payload, readable, bytes, key, layers);
-  } else if (layers.ethertype == kArpType || layers.ethertype == kRarpType) {
+  key = {{mac_at(frame + 6).value << 16 | in_port, mac_at(frame).value << 16 | layers.ethertype, 0, vlan, 0}};
+  if (layers.ethertype == ethertype::kIpv4) {
+    detail::take_ipv4(headers, frame, readable, key, layers);
+  } else if (layers.ethertype == ethertype::kArp || layers.ethertype == kRarpType) {
     detail::read_arp(frame, payload, readable, key);
   }
   return true;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/gswitch/rewrite.h"
 
-#include <cstring>
+#include "packet/checksum.h"
+#include "packet/edits.h"
+#include "packet/mbuf_edits.h"
 
 namespace penumbra::gswitch {
 namespace {
@@ -13,16 +15,10 @@ constexpr std::size_t kMacBytes = 6, kChecksumOfIpv4 = 10, kChecksumOfTcp = 16, 
 constexpr std::uint16_t kVlanBits = 0x0FFF, kPriorityBits = 0xE000;
 constexpr unsigned kPriorityBitsShift = 13;
 
-void store_be16(std::uint8_t* bytes, std::uint16_t value) {
-  store(bytes, __builtin_bswap16(value));
-}
-
-/// Returns the checksum after a 16-bit word changes (RFC 1624, equation 3).
-std::uint16_t updated(std::uint16_t checksum, std::uint16_t before, std::uint16_t after) {
-  std::uint32_t sum = (checksum ^ 0xFFFFU) + (before ^ 0xFFFFU) + after;
-  sum = (sum & 0xFFFF) + (sum >> 16);
-  sum = (sum & 0xFFFF) + (sum >> 16);
-  return static_cast<std::uint16_t>(~sum);
+/// Updates a checksum after a word changes. All numbers have the byte order of memory.
+template <std::unsigned_integral Word>
+void update(std::uint8_t* checksum, Word before, Word after) {
+  store(checksum, updated_checksum(load<std::uint16_t>(checksum), before, after));
 }
 
 /// Sets fields of one packet.
@@ -37,11 +33,11 @@ class Rewriter {
   bool set_tag(std::uint16_t bits, std::uint16_t value);
   void strip_tag();
   void move_layers(std::ptrdiff_t by);
-  void set_mac(std::size_t offset, std::uint64_t mac);
   void set_address(std::size_t offset, std::uint32_t address);
   void set_tos(std::uint8_t tos);
   void set_port(std::size_t offset, std::uint16_t port);
-  void update_transport(std::uint16_t before, std::uint16_t after);
+  template <std::unsigned_integral Word>
+  void update_transport(Word before, Word after);
 
   rte_mbuf& packet_;
   PacketLayers& layers_;
@@ -56,10 +52,7 @@ void Rewriter::move_layers(std::ptrdiff_t by) {
 /// Sets the bits `bits` of the tag to `value`, and adds a tag if the frame has none.
 bool Rewriter::set_tag(std::uint16_t bits, std::uint16_t value) {
   if (!layers_.is_tagged) {
-    if (rte_pktmbuf_prepend(&packet_, kTagBytes) == nullptr) return false;
-    std::memmove(at(0), at(kTagBytes), kTypeAt);
-    store_be16(at(kTypeAt), kTagType);
-    store_be16(at(kTypeAt + 2), 0);
+    if (!push_tag(packet_, kTagType, 0)) return false;
     layers_.is_tagged = true;
     move_layers(kTagBytes);
   }
@@ -70,60 +63,52 @@ bool Rewriter::set_tag(std::uint16_t bits, std::uint16_t value) {
 
 void Rewriter::strip_tag() {
   if (!layers_.is_tagged) return;
-  std::memmove(at(kTagBytes), at(0), kTypeAt);
-  rte_pktmbuf_adj(&packet_, kTagBytes);
+  pop_tag(packet_);
   layers_.is_tagged = false;
   move_layers(-std::ptrdiff_t{kTagBytes});
 }
 
-void Rewriter::set_mac(std::size_t offset, std::uint64_t mac) {
-  const std::uint64_t bytes = __builtin_bswap64(mac << 16);
-  std::memcpy(at(offset), &bytes, kMacBytes);
-}
-
-/// A UDP checksum of 0 means that there is none. A computed checksum of 0 is sent as 0xFFFF (RFC 768).
-void Rewriter::update_transport(std::uint16_t before, std::uint16_t after) {
+/// `before` and `after` have the byte order of memory. A UDP checksum of 0 means that there is none. A computed
+/// checksum of 0 is sent as 0xFFFF (RFC 768).
+template <std::unsigned_integral Word>
+void Rewriter::update_transport(Word before, Word after) {
   if (layers_.tcp != 0) {
-    std::uint8_t* const checksum = at(layers_.tcp + kChecksumOfTcp);
-    store_be16(checksum, updated(load_be16(checksum), before, after));
+    update(at(layers_.tcp + kChecksumOfTcp), before, after);
   } else if (layers_.udp != 0) {
     std::uint8_t* const checksum = at(layers_.udp + kChecksumOfUdp);
-    if (load_be16(checksum) == 0) return;
-    const std::uint16_t sum = updated(load_be16(checksum), before, after);
-    store_be16(checksum, sum == 0 ? 0xFFFF : sum);
+    if (load<std::uint16_t>(checksum) == 0) return;
+    update(checksum, before, after);
+    if (load<std::uint16_t>(checksum) == 0) store<std::uint16_t>(checksum, 0xFFFF);
   }
 }
 
 /// `offset` is the position of the address in the IPv4 header.
 void Rewriter::set_address(std::size_t offset, std::uint32_t address) {
   if (layers_.ipv4 == 0) return;
-  std::uint8_t* const checksum = at(layers_.ipv4 + kChecksumOfIpv4);
-  for (const unsigned half : {0U, 1U}) {
-    std::uint8_t* const place = at(layers_.ipv4 + offset + std::size_t{2} * half);
-    const std::uint16_t before = load_be16(place), after = static_cast<std::uint16_t>(address >> (half == 0 ? 16 : 0));
-    store_be16(place, after);
-    store_be16(checksum, updated(load_be16(checksum), before, after));
-    update_transport(before, after);
-  }
+  std::uint8_t* const place = at(layers_.ipv4 + offset);
+  const auto before = load<std::uint32_t>(place);
+  store_be32(place, address);
+  const auto after = load<std::uint32_t>(place);
+  update(at(layers_.ipv4 + kChecksumOfIpv4), before, after);
+  update_transport(before, after);
 }
 
 /// Sets the upper six bits. The ECN bits stay (OpenFlow 1.0, section 5.2.4).
 void Rewriter::set_tos(std::uint8_t tos) {
   if (layers_.ipv4 == 0) return;
   std::uint8_t* const word = at(layers_.ipv4);
-  const std::uint16_t before = load_be16(word);
+  const auto before = load<std::uint16_t>(word);
   word[1] = static_cast<std::uint8_t>((word[1] & 0x03U) | tos);
-  std::uint8_t* const checksum = word + kChecksumOfIpv4;
-  store_be16(checksum, updated(load_be16(checksum), before, load_be16(word)));
+  update(word + kChecksumOfIpv4, before, load<std::uint16_t>(word));
 }
 
 void Rewriter::set_port(std::size_t offset, std::uint16_t port) {
   const std::size_t transport = layers_.tcp != 0 ? layers_.tcp : layers_.udp;
   if (!layers_.has_ports) return;
   std::uint8_t* const place = at(transport + offset);
-  const std::uint16_t before = load_be16(place);
+  const auto before = load<std::uint16_t>(place);
   store_be16(place, port);
-  update_transport(before, port);
+  update_transport(before, load<std::uint16_t>(place));
 }
 
 bool Rewriter::set(const FlowAction& action) {
@@ -136,10 +121,10 @@ bool Rewriter::set(const FlowAction& action) {
       strip_tag();
       break;
     case Kind::set_destination_mac:
-      set_mac(0, action.value);
+      store_mac(at(0), {action.value});
       break;
     case Kind::set_source_mac:
-      set_mac(kMacBytes, action.value);
+      store_mac(at(kMacBytes), {action.value});
       break;
     case Kind::set_source:
       set_address(12, static_cast<std::uint32_t>(action.value));
