@@ -25,7 +25,7 @@ constexpr std::size_t kMostKeys = 2 * std::size_t{Chunk::kCapacity};  ///< desti
 /// Adds, changes or removes the tag as the egress port requires. Returns false if there is no headroom for a tag.
 bool set_form(rte_mbuf& packet, bool is_tagged, bool leaves_tagged, std::uint16_t tag) {
   if (leaves_tagged) return set_tag(packet, is_tagged, tag);
-  if (is_tagged) remove_tag(packet);
+  if (is_tagged) pop_tag(packet);
   return true;
 }
 
