@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/ndn/transport.h"
 
-#include <rte_byteorder.h>
-#include <rte_ip.h>
-#include <rte_udp.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include "packet/checksum.h"
+#include "packet/edits.h"
+#include "packet/parse.h"
+#include "penumbra/bytes.h"
 
 namespace penumbra::ndn {
 namespace {
@@ -16,64 +17,40 @@ using forwarding::kEthertypeAt;
 using forwarding::kIpv4Ethertype;
 using forwarding::kIpv6Ethertype;
 
-constexpr std::size_t kUdpBytes = sizeof(rte_udp_hdr), kIpv4Bytes = sizeof(rte_ipv4_hdr),
-                      kIpv6Bytes = sizeof(rte_ipv6_hdr);
-constexpr std::uint8_t kUdpProtocol = 17, kTtl = 64;
+constexpr std::size_t kUdpBytes = 8, kIpv4Bytes = 20, kIpv6Bytes = 40;
+constexpr std::uint8_t kUdpProtocol = ip_protocol::kUdp, kTtl = 64;
 
-MacAddress mac_at(const std::uint8_t* bytes) {
-  return {std::uint64_t{load_be16(bytes)} << 32 | load_be32(bytes + 2)};
-}
-void store_mac(std::uint8_t* bytes, MacAddress mac) {
-  for (int i = 0; i < 6; ++i) bytes[i] = static_cast<std::uint8_t>(mac.value >> (40 - 8 * i));
-}
-void store_be16(std::uint8_t* bytes, std::uint16_t value) {
-  store<std::uint16_t>(bytes, __builtin_bswap16(value));
-}
-void store_be64(std::uint8_t* bytes, std::uint64_t value) {
-  store<std::uint64_t>(bytes, __builtin_bswap64(value));
+/// Returns the sum of the pseudo header of UDP. `bytes` counts the UDP header and its data.
+std::uint64_t pseudo_sum(FaceLink link, const std::uint8_t* ip, std::size_t bytes) {
+  return link == FaceLink::udp4 ? ipv4_pseudo_sum(ip, kUdpProtocol, bytes) : ipv6_pseudo_sum(ip, kUdpProtocol, bytes);
 }
 
-/// Holds the positions and addresses of an IP packet with UDP.
-struct Datagram {
-  std::size_t udp_at = 0;  ///< offset in the frame
-  std::size_t end = 0;     ///< end of the IP packet
-  FaceUri local, remote;   ///< without UDP ports
-};
+/// True for an untagged whole UDP packet, in IPv6 without extension headers, whose UDP header is in `frame`.
+bool is_udp(const PacketHeaders& headers, Bytes frame) {
+  const bool is_whole = headers.is_ip() && !headers.has(PacketHeaders::kFragment) && headers.extension_count == 0;
+  return is_whole && headers.tags == 0 && headers.protocol == kUdpProtocol && headers.transport != 0 &&
+         frame.size() >= headers.transport + kUdpBytes;
+}
 
-/// Returns false unless the frame has headers of IP without fragmentation and UDP. Nothing past `frame` is read.
-bool find_udp(Bytes frame, Datagram& datagram) {
-  const std::uint8_t* const ip = frame.data() + kEthernetBytes;
-  if (load_be16(frame.data() + kEthertypeAt) == kIpv4Ethertype) {
-    if (frame.size() < kEthernetBytes + kIpv4Bytes || ip[0] >> 4 != 4) return false;
-    const bool is_fragment = (load_be16(ip + 6) & 0x3FFF) != 0;
-    if (ip[9] != kUdpProtocol || is_fragment || (ip[0] & 15) < 5) return false;
-    datagram.udp_at = kEthernetBytes + std::size_t{ip[0] & 15U} * 4;
-    datagram.end = kEthernetBytes + load_be16(ip + 2);
-    datagram.remote = {FaceLink::udp4, {}, {0, load_be32(ip + 12)}, 0};
-    datagram.local = {FaceLink::udp4, {}, {0, load_be32(ip + 16)}, 0};
-  } else {
-    if (frame.size() < kEthernetBytes + kIpv6Bytes || ip[0] >> 4 != 6 || ip[6] != kUdpProtocol) return false;
-    datagram.udp_at = kEthernetBytes + kIpv6Bytes;
-    datagram.end = datagram.udp_at + load_be16(ip + 4);
-    datagram.remote = {FaceLink::udp6, {}, {load_be64(ip + 8), load_be64(ip + 16)}, 0};
-    datagram.local = {FaceLink::udp6, {}, {load_be64(ip + 24), load_be64(ip + 32)}, 0};
+/// Returns the ends of the packet `frame`, with the receiver's first.
+std::pair<FaceUri, FaceUri> ends_of(const PacketHeaders& headers, Bytes frame) {
+  const std::uint8_t* const ip = frame.data() + headers.network;
+  const std::uint8_t* const udp = frame.data() + headers.transport;
+  const std::uint16_t from = load_be16(udp), to = load_be16(udp + 2);
+  if (headers.has(PacketHeaders::kIpv4)) {
+    return {{FaceLink::udp4, {}, {0, load_be32(ip + 16)}, to}, {FaceLink::udp4, {}, {0, load_be32(ip + 12)}, from}};
   }
-  return frame.size() >= datagram.udp_at + kUdpBytes;
+  return {{FaceLink::udp6, {}, {load_be64(ip + 24), load_be64(ip + 32)}, to},
+          {FaceLink::udp6, {}, {load_be64(ip + 8), load_be64(ip + 16)}, from}};
 }
 
 /// True if the checksums of a complete datagram are correct. A missing UDP checksum is valid over IPv4 (RFC 768), but
 /// not over IPv6 (RFC 8200).
-bool checksums_are_right(const std::uint8_t* frame, const Datagram& datagram) {
-  const std::uint8_t* const udp = frame + datagram.udp_at;
+bool checksums_are_right(FaceLink link, const std::uint8_t* ip, const std::uint8_t* udp, std::size_t udp_bytes) {
   const bool has_none = load<std::uint16_t>(udp + 6) == 0;
-  if (datagram.remote.link == FaceLink::udp6) {
-    const auto* const ip = reinterpret_cast<const rte_ipv6_hdr*>(frame + kEthernetBytes);
-    return !has_none && rte_ipv6_udptcp_cksum_verify(ip, udp) == 0;
-  }
-  const auto* const ip = reinterpret_cast<const rte_ipv4_hdr*>(frame + kEthernetBytes);
-  const std::size_t header_bytes = datagram.udp_at - kEthernetBytes;
-  if (rte_raw_cksum(ip, header_bytes) != 0xFFFF) return false;
-  return has_none || rte_ipv4_udptcp_cksum_verify(ip, udp) == 0;
+  if (link == FaceLink::udp4 && !ipv4_checksum_is_right(ip, static_cast<std::size_t>(udp - ip))) return false;
+  if (has_none) return link == FaceLink::udp4;
+  return is_right_sum(ones_sum(udp, udp_bytes) + pseudo_sum(link, ip, udp_bytes));
 }
 
 }  // namespace
@@ -97,8 +74,8 @@ void Transport::bind(std::span<const PortInfo> ports) {
         ip[6] = 0x40;  // "don't fragment" makes the identification unnecessary (RFC 6864)
         ip[8] = kTtl;
         ip[9] = kUdpProtocol;
-        store<std::uint32_t>(ip + 12, rte_cpu_to_be_32(static_cast<std::uint32_t>(face.local.address.low)));
-        store<std::uint32_t>(ip + 16, rte_cpu_to_be_32(static_cast<std::uint32_t>(face.remote.address.low)));
+        store_be32(ip + 12, static_cast<std::uint32_t>(face.local.address.low));
+        store_be32(ip + 16, static_cast<std::uint32_t>(face.remote.address.low));
         header.size = kEthernetBytes + kIpv4Bytes + kUdpBytes;
         break;
       case FaceLink::udp6:
@@ -133,21 +110,19 @@ Arrival Transport::receive(Bytes frame, std::size_t bytes, std::uint16_t port, R
 }
 
 Arrival Transport::receive_udp(Bytes frame, std::size_t bytes, std::uint16_t port, Received& received) const {
-  Datagram datagram;
-  if ((frame[0] & 1) != 0 || !find_udp(frame, datagram)) return Arrival::not_ndn;
-  const std::uint8_t* const udp = frame.data() + datagram.udp_at;
-  datagram.remote.udp_port = load_be16(udp);
-  datagram.local.udp_port = load_be16(udp + 2);
-  if (!table_.has_local(port, datagram.local)) return Arrival::not_ndn;
+  const PacketHeaders headers = parse_headers(frame.data(), frame.size(), bytes);
+  if ((frame[0] & 1) != 0 || !is_udp(headers, frame)) return Arrival::not_ndn;
+  const std::uint8_t* const udp = frame.data() + headers.transport;
+  const auto [local, remote] = ends_of(headers, frame);
+  if (!table_.has_local(port, local)) return Arrival::not_ndn;
   const std::size_t udp_bytes = load_be16(udp + 4);
-  if (datagram.end > bytes || udp_bytes < kUdpBytes || datagram.udp_at + udp_bytes != datagram.end)
+  if (headers.has(PacketHeaders::kTruncated) || udp_bytes < kUdpBytes || headers.transport + udp_bytes != headers.end)
     return Arrival::truncated;
-  if (frame.size() < datagram.end) return Arrival::segmented;
-  if (!checksums_are_right(frame.data(), datagram)) return Arrival::bad_checksum;
-  const auto face = table_.find(port, datagram.local, datagram.remote);
+  if (frame.size() < headers.end) return Arrival::segmented;
+  if (!checksums_are_right(remote.link, frame.data() + headers.network, udp, udp_bytes)) return Arrival::bad_checksum;
+  const auto face = table_.find(port, local, remote);
   if (!face) return Arrival::unknown_face;
-  received = {*face, datagram.remote.udp_port, false,
-              frame.subspan(datagram.udp_at + kUdpBytes, udp_bytes - kUdpBytes)};
+  received = {*face, remote.udp_port, false, frame.subspan(headers.transport + kUdpBytes, udp_bytes - kUdpBytes)};
   return Arrival::received;
 }
 
@@ -159,18 +134,17 @@ void Transport::write_header(std::uint16_t face, std::uint16_t udp_port, std::ui
   if (remote.link == FaceLink::ethernet) return;
   std::uint8_t* const udp = at + header.size - kUdpBytes;
   if (remote.udp_port == 0 && udp_port != 0) store_be16(udp + 2, udp_port);
-  store_be16(udp + 4, static_cast<std::uint16_t>(kUdpBytes + packet_bytes));
-  std::uint16_t checksum = 0;
+  const std::size_t udp_bytes = kUdpBytes + packet_bytes;
+  std::uint8_t* const ip = at + kEthernetBytes;
+  store_be16(udp + 4, static_cast<std::uint16_t>(udp_bytes));
   if (remote.link == FaceLink::udp4) {
-    store_be16(at + kEthernetBytes + 2, static_cast<std::uint16_t>(kIpv4Bytes + kUdpBytes + packet_bytes));
-    auto* const ip = reinterpret_cast<rte_ipv4_hdr*>(at + kEthernetBytes);
-    ip->hdr_checksum = rte_ipv4_cksum(ip);
-    checksum = rte_ipv4_udptcp_cksum(ip, udp);
+    store_be16(ip + 2, static_cast<std::uint16_t>(kIpv4Bytes + udp_bytes));
+    write_ipv4_checksum(ip);
   } else {
-    store_be16(at + kEthernetBytes + 4, static_cast<std::uint16_t>(kUdpBytes + packet_bytes));
-    checksum = rte_ipv6_udptcp_cksum(reinterpret_cast<const rte_ipv6_hdr*>(at + kEthernetBytes), udp);
+    store_be16(ip + 4, static_cast<std::uint16_t>(udp_bytes));
   }
-  store<std::uint16_t>(udp + 6, checksum);
+  store(udp + 6, std::uint16_t{0});
+  store(udp + 6, nonzero_checksum_of(ones_sum(udp, udp_bytes) + pseudo_sum(remote.link, ip, udp_bytes)));
 }
 
 }  // namespace penumbra::ndn
