@@ -6,14 +6,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "packet/parse.h"
 #include "penumbra/bytes.h"
 #include "penumbra/ip.h"
 
 namespace penumbra::forwarding {
 
-inline constexpr std::size_t kEthernetBytes = 14;
-inline constexpr std::size_t kEthertypeAt = 12;
-inline constexpr std::uint16_t kIpv4Ethertype = 0x0800, kArpEthertype = 0x0806, kIpv6Ethertype = 0x86DD;
+inline constexpr std::size_t kEthernetBytes = kEthernetHeaderBytes;
+using penumbra::kEthertypeAt;
+inline constexpr std::uint16_t kIpv4Ethertype = ethertype::kIpv4, kArpEthertype = ethertype::kArp,
+                               kIpv6Ethertype = ethertype::kIpv6;
 
 /// Decides which frames a port accepts: all frames, or only frames to group addresses and to the port's own address.
 class StationFilter {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks a packet before it is forwarded (RFC 1812, sections 3.3, 4.2.2, 5.2.2 and 5.3). Changes the header of a
-// forwarded packet. The functions only access bytes.
+// Checks a packet before it is forwarded (RFC 1812, sections 3.3, 4.2.2, 5.2.2 and 5.3). The functions only access
+// bytes. They read the fixed header themselves, because forwarding needs no header after it.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,8 @@
 
 #include "functions/forwarding/ethernet.h"
 #include "functions/ipv4/outcome.h"
+#include "packet/checksum.h"
+#include "packet/edits.h"
 #include "penumbra/bytes.h"
 #include "penumbra/ip.h"
 
@@ -19,6 +21,7 @@ using forwarding::kEthernetBytes;
 using forwarding::kEthertypeAt;
 using forwarding::kIpv6Ethertype;
 using forwarding::StationFilter;
+using penumbra::decrement_ttl;
 
 inline constexpr std::uint16_t kEthertype = forwarding::kIpv4Ethertype;
 
@@ -27,27 +30,10 @@ inline constexpr std::size_t kHeaderBytes = 20;  ///< size of an IPv4 header wit
 // Lists the offsets of fields in the IPv4 header.
 inline constexpr std::size_t kTotalLengthAt = 2;
 inline constexpr std::size_t kTtlAt = 8;
-inline constexpr std::size_t kChecksumAt = 10;
 inline constexpr std::size_t kSourceAt = 12;
 inline constexpr std::size_t kDestinationAt = 16;
 
 namespace detail {
-
-/// Folds a one's complement sum of 32-bit words to 16 bits. RFC 1071 permits any word size and byte order.
-inline std::uint16_t fold(std::uint64_t sum) {
-  sum = (sum >> 32) + (sum & 0xFFFFFFFF);
-  sum = (sum >> 16) + (sum & 0xFFFF);
-  sum = (sum >> 16) + (sum & 0xFFFF);
-  return static_cast<std::uint16_t>((sum >> 16) + sum);
-}
-
-inline bool checksum_is_right(const std::uint8_t* header, std::size_t header_bytes) {
-  const auto low_and_high = [](std::uint64_t both) { return (both & 0xFFFFFFFF) + (both >> 32); };
-  std::uint64_t sum = low_and_high(load<std::uint64_t>(header)) + low_and_high(load<std::uint64_t>(header + 8)) +
-                      load<std::uint32_t>(header + 16);
-  for (std::size_t at = kHeaderBytes; at < header_bytes; at += 4) sum += load<std::uint32_t>(header + at);
-  return fold(sum) == 0xFFFF;
-}
 
 /// Returns the outcome for an IPv6 packet. The outcomes have separate punt limits, so that a flood of one kind does not
 /// block the others. Neighbour discovery is ICMPv6 (58) of types 133 to 137 with a hop limit of 255 (RFC 4861, section
@@ -56,7 +42,7 @@ inline Outcome ipv6(const std::uint8_t* packet, std::size_t readable) {
   constexpr std::size_t kIpv6HeaderBytes = 40, kNextHeaderAt = 6, kHopLimitAt = 7, kIpv6DestinationAt = 24;
   if (readable <= kIpv6HeaderBytes) return Outcome::ipv6;
   const std::uint8_t type = packet[kIpv6HeaderBytes];
-  if (packet[kNextHeaderAt] == 58 && packet[kHopLimitAt] == 255 && type >= 133 && type <= 137) {
+  if (packet[kNextHeaderAt] == ip_protocol::kIcmpv6 && packet[kHopLimitAt] == 255 && type >= 133 && type <= 137) {
     return Outcome::ipv6_neighbour_discovery;
   }
   const std::uint16_t prefix = load_be16(packet + kIpv6DestinationAt);
@@ -105,22 +91,13 @@ inline Outcome inspect(const std::uint8_t* frame, std::size_t readable, std::siz
   const std::size_t total_bytes = load_be16(header + kTotalLengthAt);
   if (total_bytes < header_bytes) return Outcome::bad_total_length;
   if (kEthernetBytes + total_bytes > bytes || kEthernetBytes + header_bytes > readable) return Outcome::truncated;
-  if (!detail::checksum_is_right(header, header_bytes)) return Outcome::bad_checksum;
+  if (!ipv4_checksum_is_right(header, header_bytes)) return Outcome::bad_checksum;
 
   if (!detail::is_ordinary(header[kSourceAt]) || !detail::is_ordinary(header[kDestinationAt]))
     return detail::special_address(header);
   if ((frame[0] & 1) != 0) return Outcome::link_broadcast;
   if (header_bytes > kHeaderBytes) return Outcome::options;
   return Outcome::forward;
-}
-
-/// Decrements a TTL of at least 1 and updates the checksum by RFC 1624, equation 3: HC' = ~(~HC + ~m + m'). With m' = m
-/// - 0x0100, the equation adds 0x0100 to HC in one's complement. The sum is never 0xFFFF, so the result equals
-/// recomputation. In the byte order of memory the addend is 1 (RFC 1071, section 2B).
-inline void decrement_ttl(std::uint8_t* header) {
-  const auto checksum = load<std::uint16_t>(header + kChecksumAt);
-  header[kTtlAt] = static_cast<std::uint8_t>(header[kTtlAt] - 1);
-  store(header + kChecksumAt, static_cast<std::uint16_t>(checksum + 1 + (checksum >= 0xFFFE ? 1 : 0)));
 }
 
 }  // namespace penumbra::ipv4

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks a packet before it is forwarded (RFC 8200, section 3; RFC 4291, sections 2.5 to 2.7). Changes the header of a
-// forwarded packet. The functions only access bytes.
+// Checks a packet before it is forwarded (RFC 8200, section 3; RFC 4291, sections 2.5 to 2.7). The functions only
+// access bytes. They read the fixed header themselves, because forwarding needs no header after it.
 //
 // Extension headers are neither read nor changed. RFC 8200, section 4, reserves all except the hop-by-hop options for
 // the destination. Only nodes that are configured to process hop-by-hop options do so; this router does not.
@@ -13,6 +13,7 @@
 
 #include "functions/forwarding/ethernet.h"
 #include "functions/ipv6/outcome.h"
+#include "packet/edits.h"
 #include "penumbra/bytes.h"
 #include "penumbra/ip.h"
 
@@ -21,6 +22,7 @@ namespace penumbra::ipv6 {
 using forwarding::kEthernetBytes;
 using forwarding::kEthertypeAt;
 using forwarding::StationFilter;
+using penumbra::decrement_hop_limit;
 
 inline constexpr std::size_t kHeaderBytes = 40;
 inline constexpr std::uint16_t kEthertype = forwarding::kIpv6Ethertype;
@@ -50,7 +52,7 @@ inline Outcome not_ipv6(std::uint16_t ethertype) {
 /// True for neighbour discovery: ICMPv6 (58) of types 133 to 137 that no router has forwarded (RFC 4861, section 4).
 /// The ICMPv6 type may be in a later segment or be missing.
 inline bool is_neighbour_discovery(const std::uint8_t* header, std::size_t readable) {
-  if (header[kNextHeaderAt] != 58 || header[kHopLimitAt] != 255) return false;
+  if (header[kNextHeaderAt] != ip_protocol::kIcmpv6 || header[kHopLimitAt] != 255) return false;
   if (std::min(readable, packet_bytes(header)) <= kHeaderBytes) return false;
   return header[kHeaderBytes] >= 133 && header[kHeaderBytes] <= 137;
 }
@@ -96,11 +98,6 @@ inline Outcome inspect(const std::uint8_t* frame, std::size_t readable, std::siz
   if (special == Outcome::multicast) return special;
   if ((frame[0] & 1) != 0) return Outcome::link_group;
   return special;
-}
-
-/// Decrements a hop limit of at least 1.
-inline void decrement_hop_limit(std::uint8_t* header) {
-  header[kHopLimitAt] = static_cast<std::uint8_t>(header[kHopLimitAt] - 1);
 }
 
 }  // namespace penumbra::ipv6
