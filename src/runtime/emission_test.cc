@@ -14,15 +14,15 @@
 namespace penumbra::runtime {
 namespace {
 
-using test::KeeperRole;
+using test::HolderRole;
 using test::TestBed;
 
-std::vector<control::StageConfig> keeper_and_judge(const std::string& engine, const std::string& config = "{}") {
-  return {{"test_keeper", engine, ConfigNode::parse(config, "test.yaml", ".")},
+std::vector<control::StageConfig> holder_and_judge(const std::string& engine, const std::string& config = "{}") {
+  return {{"test_holder", engine, ConfigNode::parse(config, "test.yaml", ".")},
           {"test_judge", engine, ConfigNode::parse("stage: 0", "test.yaml", ".")}};
 }
-std::vector<control::StageConfig> keeper_and_judge(const std::string& engine, KeeperRole role) {
-  return keeper_and_judge(engine, fmt::format("role: {}", static_cast<int>(role)));
+std::vector<control::StageConfig> holder_and_judge(const std::string& engine, HolderRole role) {
+  return holder_and_judge(engine, fmt::format("role: {}", static_cast<int>(role)));
 }
 
 class Emission : public testing::TestWithParam<const char*> {};
@@ -31,7 +31,7 @@ TEST_P(Emission, ConservesPackets) {
   for (const std::uint16_t workers : {1, 2}) {
     TestBed bed({{.name = "a", .queues = 2, .packets_per_queue = 20'000, .seed = 1},
                  {.name = "b", .packets_per_queue = 7'000, .seed = 2}},
-                workers, keeper_and_judge(GetParam()));
+                workers, holder_and_judge(GetParam()));
     const Statistics statistics = bed.run_and_check_counts({});
     EXPECT_EQ(statistics.received.packets, 47'000U);
     EXPECT_GT(statistics.created, 0U);
@@ -45,15 +45,15 @@ TEST_P(Emission, ConservesPackets) {
 
 TEST_P(Emission, EndsByQuotaAndByStopWithNothingHeld) {
   {
-    TestBed bed({{.name = "a", .endless = true}}, 1, keeper_and_judge(GetParam()));
+    TestBed bed({{.name = "a", .endless = true}}, 1, holder_and_judge(GetParam()));
     EXPECT_EQ(bed.run_and_check_counts({.time = {}, .packets = 10'000}).received.packets, 10'000U);
   }
-  TestBed bed({{.name = "a", .endless = true}}, 2, keeper_and_judge(GetParam()));
+  TestBed bed({{.name = "a", .endless = true}}, 2, holder_and_judge(GetParam()));
   EXPECT_GT(bed.run_and_check_counts({.time = std::chrono::milliseconds(50), .packets = {}}).received.packets, 0U);
 }
 
 TEST_P(Emission, HeldPacketsComeBackAndAllLeave) {
-  TestBed bed({{.name = "a", .packets_per_queue = 3'000}}, 1, keeper_and_judge(GetParam(), KeeperRole::hold));
+  TestBed bed({{.name = "a", .packets_per_queue = 3'000}}, 1, holder_and_judge(GetParam(), HolderRole::hold));
   const Statistics statistics = bed.run_and_check_counts({});
   EXPECT_EQ(statistics.sent.packets, 3'000U);
   EXPECT_EQ(statistics.created + statistics.absorbed, 0U);
@@ -61,13 +61,13 @@ TEST_P(Emission, HeldPacketsComeBackAndAllLeave) {
 
 TEST_P(Emission, DropsReleasedPacketsForWhichThereIsNoRoom) {
   constexpr std::uint64_t kPackets = 5 * Emissions::kCapacity;
-  TestBed bed({{.name = "a", .packets_per_queue = kPackets}}, 1, keeper_and_judge(GetParam(), KeeperRole::hold));
+  TestBed bed({{.name = "a", .packets_per_queue = kPackets}}, 1, holder_and_judge(GetParam(), HolderRole::hold));
   const Statistics statistics = bed.run_and_check_counts({});
   EXPECT_EQ(statistics.sent.packets + test::count_of(statistics, "router", "emitter_full"), kPackets);
 }
 
 TEST_P(Emission, JoinsPairs) {
-  TestBed bed({{.name = "a", .packets_per_queue = 1'001}}, 1, keeper_and_judge(GetParam(), KeeperRole::join));
+  TestBed bed({{.name = "a", .packets_per_queue = 1'001}}, 1, holder_and_judge(GetParam(), HolderRole::join));
   const Statistics statistics = bed.run_and_check_counts({});
   EXPECT_EQ(statistics.created, 500U);
   EXPECT_EQ(statistics.absorbed, 1'000U);
@@ -75,12 +75,12 @@ TEST_P(Emission, JoinsPairs) {
 }
 
 TEST_P(Emission, DropsPacketsThatGoRound) {
-  TestBed bed({{.name = "a", .packets_per_queue = 1'000}}, 1, keeper_and_judge(GetParam(), KeeperRole::go_round));
+  TestBed bed({{.name = "a", .packets_per_queue = 1'000}}, 1, holder_and_judge(GetParam(), HolderRole::go_round));
   EXPECT_EQ(test::count_of(bed.run_and_check_counts({}), "router", "too_many_visits"), 1'000U);
 }
 
 TEST_P(Emission, RedirectedPacketsKeepTheirOrder) {
-  TestBed bed({{.name = "a", .packets_per_queue = 20'000}}, 1, keeper_and_judge(GetParam(), KeeperRole::go_on));
+  TestBed bed({{.name = "a", .packets_per_queue = 20'000}}, 1, holder_and_judge(GetParam(), HolderRole::go_on));
   EXPECT_EQ(bed.run_and_check({}).sent.packets, 20'000U);
 }
 
@@ -88,7 +88,7 @@ TEST_P(Emission, RedirectedPacketsKeepTheirOrder) {
 TEST_P(Emission, RunsJobsInRoundsInOrder) {
   for (const std::uint16_t workers : {1, 2}) {
     TestBed bed({{.name = "a", .queues = 3, .packets_per_queue = 20'000}}, workers,
-                keeper_and_judge(GetParam(), KeeperRole::shade_twice));
+                holder_and_judge(GetParam(), HolderRole::shade_twice));
     EXPECT_EQ(bed.run_and_check({}).sent.packets, 60'000U);
   }
 }
@@ -99,9 +99,9 @@ INSTANTIATE_TEST_SUITE_P(Engines, Emission, testing::Values(test::kSync, test::k
 /// A worker without packets must still call tick() for held packets.
 TEST(Tick, ComesWithoutPackets) {
   TestBed bed({{.name = "a", .packets_per_queue = 100, .endless = true}}, 1,
-              keeper_and_judge(test::kSync, KeeperRole::hold));
+              holder_and_judge(test::kSync, HolderRole::hold));
   const Statistics statistics = bed.run_and_check_counts({.time = std::chrono::milliseconds(200), .packets = {}});
-  EXPECT_GT(bed.router().show("keeper", {}).at("ticks"), 0);
+  EXPECT_GT(bed.router().show("holder", {}).at("ticks"), 0);
   EXPECT_EQ(statistics.held, 0U);
 }
 

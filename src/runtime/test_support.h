@@ -72,10 +72,10 @@ inline const Frame& frame_of(const rte_mbuf* packet) {
 
 using function_testing::packet_memory;
 
-/// The fate of a packet in the function `test_keeper`. `emit` passes the packet and a copy of it. `join` makes one
+/// The fate of a packet in the function `test_holder`. `emit` passes the packet and a copy of it. `join` makes one
 /// packet of two. `go_round` sends the packet to the same stage again. `shade_twice` runs two jobs.
-enum class KeeperRole : std::uint8_t { pass, hold, emit, go_on, go_round, join, shade_twice };
-inline constexpr std::uint8_t kKeeperRoles = 7;
+enum class HolderRole : std::uint8_t { pass, hold, emit, go_on, go_round, join, shade_twice };
+inline constexpr std::uint8_t kHolderRoles = 7;
 
 /// Defines the behaviour of a TestPort.
 struct TestPortSetup {

@@ -20,12 +20,12 @@ namespace {
 constexpr std::uint64_t kHoldTime = 2'000'000;  // nanoseconds
 
 /// Treats each packet by its role: the sequence number modulo kRoles, unless the configuration gives a role.
-class Keeper final : public Function {
+class Holder final : public Function {
  public:
-  Keeper(std::optional<KeeperRole> role, const FunctionContext& context)
-      : role_(role), stage_(context.stage), ticks_(context.workers), table_("test_keeper") {
-    static constexpr std::uint32_t kKeeperView = 0x5A5AA5A5;
-    table_.publish(kKeeperView, std::vector<TableRegion>{});
+  Holder(std::optional<HolderRole> role, const FunctionContext& context)
+      : role_(role), stage_(context.stage), ticks_(context.workers), table_("test_holder") {
+    static constexpr std::uint32_t kHolderView = 0x5A5AA5A5;
+    table_.publish(kHolderView, std::vector<TableRegion>{});
   }
   const std::vector<Reason>& reasons() const override {
     static const std::vector<Reason> kList{{"wrong_answer", Verdict::Kind::drop, "the shader erred"}};
@@ -42,24 +42,24 @@ class Keeper final : public Function {
     return {{"ticks", ticks_.sum(0)}};
   }
 
-  KeeperRole role_of(const Frame& frame) const {
-    return role_.value_or(static_cast<KeeperRole>(frame.sequence % kKeeperRoles));
+  HolderRole role_of(const Frame& frame) const {
+    return role_.value_or(static_cast<HolderRole>(frame.sequence % kHolderRoles));
   }
   std::uint16_t stage() const { return stage_; }
   Counters<1>& ticks() { return ticks_; }
 
  private:
-  const std::optional<KeeperRole> role_;
+  const std::optional<HolderRole> role_;
   const std::uint16_t stage_;
   Counters<1> ticks_;
   Table table_;
 };
 
-class KeeperWorker final : public FunctionWorker {
+class HolderWorker final : public FunctionWorker {
  public:
-  KeeperWorker(Keeper& function, const WorkerContext& context)
+  HolderWorker(Holder& function, const WorkerContext& context)
       : function_(function), worker_(context.index), emitter_(context.emitter) {}
-  ~KeeperWorker() override {
+  ~HolderWorker() override {
     EXPECT_TRUE(held_.empty());
     EXPECT_EQ(half_, nullptr);
   }
@@ -72,26 +72,26 @@ class KeeperWorker final : public FunctionWorker {
       if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
       const Frame& frame = frame_of(chunk.packets[i]);
       switch (function_.role_of(frame)) {
-        case KeeperRole::pass:
+        case HolderRole::pass:
           break;
-        case KeeperRole::hold:
+        case HolderRole::hold:
           held_.push_back({chunk.packets[i], chunk.now + kHoldTime});
           emitter_.hold(chunk, i);
           break;
-        case KeeperRole::emit:
+        case HolderRole::emit:
           emit_copy(*chunk.packets[i], chunk.rx_port);
           break;
-        case KeeperRole::go_on:
+        case HolderRole::go_on:
           emitter_.go_to(chunk, i, static_cast<std::uint16_t>(function_.stage() + 1));
           break;
-        case KeeperRole::go_round:
+        case HolderRole::go_round:
           emitter_.go_to(chunk, i, function_.stage());
           break;
-        case KeeperRole::join:
+        case HolderRole::join:
           emitter_.hold(chunk, i);
           join(*chunk.packets[i], chunk.rx_port);
           break;
-        case KeeperRole::shade_twice:
+        case HolderRole::shade_twice:
           in[items] = frame.flow + frame.sequence;
           chunk.packet_of_item[items++] = static_cast<std::uint8_t>(i);
           break;
@@ -129,7 +129,7 @@ class KeeperWorker final : public FunctionWorker {
     return held_.empty() && half_ == nullptr;
   }
 
-  std::string trace(const Chunk& /*chunk*/, std::uint16_t /*packet*/) const override { return "keeps"; }
+  std::string trace(const Chunk& /*chunk*/, std::uint16_t /*packet*/) const override { return "holds"; }
 
  private:
   struct Held {
@@ -171,27 +171,27 @@ class KeeperWorker final : public FunctionWorker {
     emitter_.release(packet, {});
   }
 
-  Keeper& function_;
+  Holder& function_;
   const std::uint16_t worker_;
   Emitter& emitter_;
   std::deque<Held> held_;
   rte_mbuf* half_ = nullptr;
 };
 
-std::unique_ptr<FunctionWorker> Keeper::open_worker(const WorkerContext& context) {
-  return std::make_unique<KeeperWorker>(*this, context);
+std::unique_ptr<FunctionWorker> Holder::open_worker(const WorkerContext& context) {
+  return std::make_unique<HolderWorker>(*this, context);
 }
 
-[[maybe_unused]] const bool kKeeper = register_function(
-    {.name = "test_keeper",
+[[maybe_unused]] const bool kHolder = register_function(
+    {.name = "test_holder",
      .summary = "holds, makes, joins and redirects packets",
-     .topics = {{"keeper", "how often the keeper got a tick"}},
+     .topics = {{"holder", "how often the holder got a tick"}},
      .create = [](const ConfigNode& config, const FunctionContext& context) -> std::unique_ptr<Function> {
-       std::optional<KeeperRole> role;
+       std::optional<HolderRole> role;
        if (const ConfigNode node = config.get("role"); node.present()) {
-         role = static_cast<KeeperRole>(node.integer(0, kKeeperRoles - 1));
+         role = static_cast<HolderRole>(node.integer(0, kHolderRoles - 1));
        }
-       return std::make_unique<Keeper>(role, context);
+       return std::make_unique<Holder>(role, context);
      },
      .has_ticks = true,
      .creates_packets = true});
