@@ -15,10 +15,10 @@ SOURCE_SUFFIXES = {".h", ".cc", ".c", ".cu", ".in", ".txt", ".cmake"}
 
 
 def sources(*folders):
-    """Yields the product's files below the folders, without tests and fuzzers."""
+    """Yields the product's files below the folders, without tests, their support and fuzzers."""
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in SOURCE_SUFFIXES and not path.stem.endswith(("_test", "_fuzz")):
+            if path.suffix in SOURCE_SUFFIXES and not path.stem.endswith(("_test", "_fuzz", "_testing")):
                 yield path
 
 
