@@ -141,6 +141,74 @@ ue = (int)in[i];
 #define @_FUNCTION(name) void name(const int* t, const uint32_t* in, int* out, uint32_t n) { @_BODY(t[in[i]]) }
 @_FUNCTION(@)
 """,
+    "constant arguments": """
+enum @_kind { @_none, @_some, @_many = 70 };
+static int @_other(const int* p) { g_expensive(p); return *p; }
+static int @_look(const int* t, uint32_t k, enum @_kind kind, unsigned char small, int64_t wide) {
+  int sum = 0, last = 5;
+  if (kind == @_none && small) return -1;
+  g_expensive(&t[k]);
+  if (kind > @_some) {
+    g_expensive(&t[k ^ 1]);
+    sum += t[k ^ 1] + last;
+  } else if (wide < 0)
+    sum += @_other(&t[k ^ 2]);
+  else
+    sum = 3;
+  if (kind == @_some) switch (small & 3) { case 1: { sum += 4; } break; default: sum += 5; }
+  return sum + t[k] + (int)sizeof small + (int)(wide >> 60) + (small == 2 && @_other(&t[k ^ 4]) > 9) +
+         (small == 2 ? 1 : @_other(&t[k ^ 8])) + (small != 2 || @_other(t) > 9);
+}
+static int @_both(const int* t, uint32_t k, int kind) { return @_look(t, k, kind, 2, -1) + @_look(t, k, kind + 1, (unsigned char)258, kind); }
+""" + HEAD + """ {
+  foreach (i, n) {
+    const int small = 1;
+    out[i] = @_look(t, in[i], @_many, (unsigned char)(small + 1), INT64_MIN) + @_both(t, in[i], @_none) +
+             @_both(t, in[i], (int)(in[i] & 1)) + @_look(t, in[i], @_some, in[i] & 3, 0x7fffffffffffffff);
+  }
+}""",
+    "constant arguments that change": """
+static int @_look(const int* t, uint32_t k, int times, int kept, int step) {
+  int sum = 0;
+  int* at = &kept;
+  for (; times > 0; times -= step) {
+    g_expensive(&t[(k + (uint32_t)times) & 1023]);
+    sum += t[(k + (uint32_t)times) & 1023] + kept;
+    *at += 1;
+  }
+  return sum;
+}
+""" + HEAD + """ {
+  foreach (i, n) out[i] = @_look(t, in[i], 3, 7, 1) - @_look(t, in[i], 2, 1, 2);
+}""",
+    "branches with labels that a constant excludes": """
+static int @_look(const int* t, uint32_t k, int kind) {
+  int sum = 0;
+  switch (t[k] & 1) {
+    case 0:
+      if (kind == 1) {
+        g_expensive(&t[k ^ 1]);
+        sum += t[k ^ 1];
+    case 1:
+        g_expensive(&t[k ^ 2]);
+        sum += t[k ^ 2];
+      }
+  }
+  return sum;
+}
+""" + HEAD + """ {
+  foreach (i, n) out[i] = @_look(t, in[i], 0);
+}""",
+    "no hint left": """
+static int @_more(int x) { return x + 1; }
+static int @_look(const int* t, uint32_t k, int kind) {
+  if (kind == 1) g_expensive(&t[k]);
+  return kind == 1 ? t[k] : @_more(t[k]);
+}
+""" + HEAD + """ {
+  foreach (i, n) out[i] = @_look(t, in[i], 0);
+  foreach (i, n) out[i] += @_look(t, in[i], 1);
+}""",
     "no prototype": """
 static int @_look() { g_expensive("a"); return 1; }
 """ + HEAD + """ {
@@ -244,6 +312,40 @@ static int @_look(const int* p, const @_pair& pair) { g_expensive(p); return *p 
     g_expensive(&t[in[i]]);
     number += kept.a;
     out[i] = t[in[i]] + kept.b + number + @_look(&t[in[i]], {1, (int)i}) + @_look(&t[in[i]], @_pair{(int)i, 2});
+  }
+}""",
+    "constant arguments of templates": """
+#include <type_traits>
+enum class @_kind : unsigned char { some, many };
+static inline int @_deep(const int* p) { return *p / 3; }
+template <int words, class T>
+static int @_look(const int* t, uint32_t k, T more, @_kind kind, bool up) {
+  g_expensive(&t[k]);
+  int sum = t[k];
+  if constexpr (words == 5) {
+    const int* next = &t[k ^ 1];
+    g_expensive(next);
+    sum += *next + @_deep(next);
+  } else if constexpr (std::is_same<T, long>::value)
+    sum += 4;
+  else
+    sum += 9;
+  if (up and kind == @_kind::some) [[likely]] { g_expensive(&t[k ^ 2]); sum += t[k ^ 2]; }
+  return sum + words * (int)more;
+}
+static int @_captured(const int* t, uint32_t k, int a, int b, const int& c, int d) {
+  const int sum = [a](int x) { return x + a; }(1) + [=](int x) { return x * b; }(2);
+  decltype(d) other = d;
+  g_expensive(&t[k]);
+  return t[k] + sum + c + other;
+}
+""" + HEAD + """ {
+  constexpr int seven = 7;
+  foreach (i, n) {
+    if constexpr (sizeof(int) == 4) g_expensive(&t[in[i]]);
+    else g_expensive(out);
+    out[i] = @_look<2>(t, in[i], 3, @_kind::some, true) + @_look<5>(t, in[i], 3L, @_kind::many, false) + @_look<2>(t, in[i], 'a', @_kind::many, true) +
+             @_look<2, long>(t, in[i], seven, @_kind::some, in[i] & 1) + @_captured(t, in[i], 1, 2, 3, seven);
   }
 }""",
     "declarators that end inside of >>": """

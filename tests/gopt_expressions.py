@@ -133,11 +133,18 @@ class Expressions:
         return any(v.name == name for v in self.visible())
 
     def condition(self, depth=1):
+        if self.in_helper and self.chance(0.3):
+            return self.decided(depth)
         left, right = self.expression(depth), self.expression(depth)
         simple = f"(uint64_t)({left}) {self.pick(['<', '>', '==', '!=', '<='])} (uint64_t)({right})"
         if depth and self.chance(0.3):
             return f"({simple}) {self.pick(['&&', '||'])} (({self.expression(0)}) & {self.pick([1, 2, 4])})"
         return simple if self.chance(0.6) else f"(({left}) & {self.pick([1, 3, 4, 8])})"
+
+    def decided(self, depth):
+        """Returns a condition that a helper's parameter decides, at least in part. Most calls have a constant for it."""
+        simple = self.pick(["kind", "!kind", "kind == 1", "kind != few", "(uint64_t)kind * 2 > 4", "sizeof kind + kind < 4"])
+        return f"{simple} {self.pick(['&&', '||'])} {self.leaf()} > 3" if depth and self.chance(0.4) else simple
 
     def narrowed(self, kind, text):
         return f"(int)(({text}) & 0x7fff)" if kind == "int" else f"({kind})({text})"

@@ -20,7 +20,7 @@ PRELUDE = """#include "gopt.h"
 #include <stdint.h>
 struct node { uint32_t key; uint16_t small; const struct node* next; uint64_t wide; };
 struct pair { uint32_t first; uint64_t second; };
-enum { few = 3, c_limit = 5 };
+enum limits { few = 3, c_limit = 5 };
 static const uint32_t g[4] = {7, 11, 13, 17};
 static inline uint32_t mix(uint32_t x) { x ^= x >> 15; x *= 0x2c1b3c6du; return x ^ (x >> 12); }
 static inline void bump(uint32_t* x) { *x = mix(*x + 1); }
@@ -274,7 +274,7 @@ class Program(Objects):
 
     def call(self, _budget):
         helper = self.pick(self.helpers)
-        argument = f"(uint32_t)({self.expression(1)}), &nodes[({self.leaf()}) & {MASK}]"
+        argument = f"(uint32_t)({self.expression(1)}), &nodes[({self.leaf()}) & {MASK}], {self.kind()}"
         call = f"{helper}(t, nodes, {argument})"
         numbers = self.of_kind("number", True)
         form = self.random.randrange(10)
@@ -283,7 +283,7 @@ class Program(Objects):
             self.body(2)
             self.put("}")
         elif form == 8 and numbers:
-            second = f"{self.pick(self.helpers)}(t, nodes, {self.random.randrange(99)}u, nodes)"
+            second = f"{self.pick(self.helpers)}(t, nodes, {self.random.randrange(99)}u, nodes, {self.kind()})"
             name = self.pick(numbers).name
             self.put(f"{name} = (({self.condition()}) ? {call} : {second} + 1) & 0x7f;")
         elif form == 9:
@@ -315,14 +315,19 @@ class Program(Objects):
             self.put(f"{call};")
         else:
             variable = self.declare("number")
-            second = f"{self.pick(self.helpers)}(t, nodes, {self.random.randrange(99)}u, nodes)"
+            second = f"{self.pick(self.helpers)}(t, nodes, {self.random.randrange(99)}u, nodes, {self.kind()})"
             self.put(f"uint64_t {variable.name} = {self.without_call(variable, call, helper)} + (uint64_t){second};")
             self.add(variable)
 
     def without_call(self, variable, call, helper):
         if any(word == variable.name for word in words(call)):
-            return f"{helper}(t, nodes, 3u, nodes)"
+            return f"{helper}(t, nodes, 3u, nodes, 1)"
         return call
+
+    def kind(self):
+        """Returns the argument that decides in helpers: usually a constant."""
+        constants = [str(self.random.randrange(4)), "few", "(1 << 1)", "c_limit - 4"]
+        return self.pick([*constants, "kind"] if self.in_helper else [*constants, self.leaf_number()])
 
     # The following methods write C++ statements.
 
@@ -384,7 +389,9 @@ class Program(Objects):
     def helper(self, number):
         self.in_helper = True
         name = f"help{self.number}_{number}"
-        self.scopes = [[Variable("x", "number"), Variable("b", "node")]]
+        changes = self.chance(0.1)
+        kinds = ["uint32_t", "uint8_t"] + ([] if changes else ["const int"]) + ([] if self.cxx else ["enum limits"])
+        self.scopes = [[Variable("x", "number"), Variable("b", "node"), Variable("kind", "number", changes)]]
         self.lines = []
         self.hint(0)
         for _ in range(self.random.randrange(1, 5)):
@@ -398,7 +405,8 @@ class Program(Objects):
             parameter = "T x_"
         text = (
             f"{template}static inline uint32_t {name}(const uint32_t* t, const struct node* nodes, {parameter}, "
-            f"const struct node* b) {{\n  uint32_t x = x_;\n  (void)nodes; (void)b; (void)x;\n{body}\n}}\n"
+            f"const struct node* b, {self.pick(kinds)} kind) {{\n"
+            f"  uint32_t x = x_;\n  (void)nodes; (void)b; (void)x; (void)kind;\n{body}\n}}\n"
         )
         self.helpers.append(name)
         return text

@@ -57,9 +57,10 @@ void f(const int* t, int* out, uint32_t n) {
   }
 }""",
     "if constexpr": """
+template <int width>
 void f(const int* t, int* out, uint32_t n) {
   foreach (i, n) {
-    if constexpr (sizeof(int) == 4) {  //! inside an if constexpr
+    if constexpr (width == 4) {  //! inside an if constexpr
       g_expensive(&t[i]);
     }
     out[i] = t[i];

@@ -80,6 +80,7 @@ void Function::take_result(const clang::Expr* expression, unsigned variable, Exp
 /// Returns statements that evaluate `value`, expand its calls, and store the value, or its truth value, in the
 /// variable.
 std::string Function::compute_into(unsigned variable, const clang::Expr* value, bool is_test) {
+  started_.try_emplace(value, switches_.size());
   if (!is_test) check_argument(value, value->getType());
   const Expanded inner = expand_calls(value);
   evaluate(value);
@@ -100,6 +101,7 @@ bool Function::expand_choice(const clang::Expr* expression, Expanded& expanded) 
       choice != nullptr && choice->getType()->isScalarType() && !choice->isGLValue() &&
       (unit_.switches_inside(choice->getTrueExpr()) || unit_.switches_inside(choice->getFalseExpr()));
   if (!is_logical && !is_choice) return false;
+  if (compute_known_choice(expression, expanded)) return true;
   const clang::QualType test = unit_.is_cxx() ? unit_.ast.BoolTy : unit_.ast.IntTy;
   const unsigned condition = add_result(test, "gopt_test", expression->getBeginLoc());
   const unsigned result =
@@ -238,6 +240,11 @@ std::string Function::pass_argument(const clang::ParmVarDecl* parameter, const c
     argument = by_default->getExpr();
     if (!check_default(parameter, argument)) return "";
   }
+  if (is_foldable(parameter, callee.function)) {
+    const std::optional<llvm::APSInt> value = constant_value(argument);
+    if (value) return fold_argument(parameter, argument, *value, callee);
+  }
+  started_.try_emplace(argument, switches_.size());
   check_argument(argument, parameter->getType());
   const Expanded inner = expand_calls(argument);
   evaluate(argument);

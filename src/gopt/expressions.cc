@@ -215,12 +215,18 @@ void Function::mention(const clang::DeclRefExpr* mentioned, const clang::Expr* w
   }
 }
 
-unsigned Function::mentions_of(const clang::VarDecl* declaration, const clang::Stmt* part) const {
-  unsigned count = 0;
-  Mentions([&](const clang::DeclRefExpr* mentioned) {
-    count += mentioned->getDecl() == declaration ? 1 : 0;
+/// Returns the mentions of variables and functions, also in types and in sizeof.
+std::vector<const clang::DeclRefExpr*> Function::mentions_in(const clang::Stmt* part) {
+  std::vector<const clang::DeclRefExpr*> found;
+  Mentions([&](const clang::DeclRefExpr* mention) {
+    found.push_back(mention);
   }).TraverseStmt(const_cast<clang::Stmt*>(part));
-  return count;
+  return found;
+}
+
+unsigned Function::mentions_of(const clang::VarDecl* declaration, const clang::Stmt* part) const {
+  const auto is_of = [declaration](const clang::DeclRefExpr* mention) { return mention->getDecl() == declaration; };
+  return static_cast<unsigned>(llvm::count_if(mentions_in(part), is_of));
 }
 
 bool Function::mentions_index(const clang::Stmt* part) const {

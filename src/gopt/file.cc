@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "file.h"
 
+#include <deque>
+#include <utility>
+
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/RecursiveASTVisitor.h"
@@ -34,22 +37,41 @@ constexpr const char* kPopWarnings = R"(
 #endif
 )";
 
+/// Compilers say more about constants than about the parameters that the source has.
+constexpr const char* kPushConstantWarnings = R"(#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdiv-by-zero"
+#pragma GCC diagnostic ignored "-Woverflow"
+#pragma GCC diagnostic ignored "-Wshift-count-overflow"
+#pragma GCC diagnostic ignored "-Wshift-negative-value"
+#if defined(__clang__)
+#pragma GCC diagnostic ignored "-Wconstant-conversion"
+#pragma GCC diagnostic ignored "-Wconstant-logical-operand"
+#pragma GCC diagnostic ignored "-Wtautological-compare"
+#endif
+)";
+constexpr const char* kPopConstantWarnings = "\n#pragma GCC diagnostic pop\n";
+
 bool is_header(llvm::StringRef path) {
   const llvm::StringRef extension = llvm::sys::path::extension(path);
   return extension == ".h" || extension == ".hh" || extension == ".hpp" || extension == ".hxx" || extension == ".cuh" ||
          extension == ".inc";
 }
 
-/// Collects the functions and variables that a body needs, without calls that have been expanded.
+/// Collects the functions and variables that a body needs, without calls that have been expanded, and without the parts
+/// of expanded functions that have vanished.
 class Needs : public clang::RecursiveASTVisitor<Needs> {
  public:
-  Needs(std::set<const clang::Decl*>& needed, const std::set<const clang::CallExpr*>& expanded)
-      : needed_(needed), expanded_(expanded) {}
+  Needs(std::set<const clang::Decl*>& needed, const std::set<const clang::CallExpr*>& expanded,
+        const std::set<const clang::Stmt*>& vanished)
+      : needed_(needed), expanded_(expanded), vanished_(vanished) {}
 
+  bool dataTraverseStmtPre(clang::Stmt* part) { return !in_expansion_ || vanished_.count(part) == 0; }
   bool TraverseCallExpr(clang::CallExpr* call) {
     if (expanded_.count(call) == 0) return RecursiveASTVisitor::TraverseCallExpr(call);
+    const bool outside = std::exchange(in_expansion_, true);
     for (clang::Expr* argument : call->arguments()) TraverseStmt(argument);
-    visit_body(call->getDirectCallee());
+    in_expansion_ = outside;
+    visit_body(call->getDirectCallee(), true);
     return true;
   }
   bool VisitDeclRefExpr(clang::DeclRefExpr* mention) {
@@ -72,14 +94,19 @@ class Needs : public clang::RecursiveASTVisitor<Needs> {
       if (const clang::Expr* init = variable->getAnyInitializer()) TraverseStmt(const_cast<clang::Expr*>(init));
     }
   }
-  void visit_body(const clang::FunctionDecl* function) {
+  void visit_body(const clang::FunctionDecl* function, bool in_expansion = false) {
     const clang::FunctionDecl* definition = nullptr;
-    if (function != nullptr && function->hasBody(definition)) TraverseStmt(definition->getBody());
+    if (function == nullptr || !function->hasBody(definition)) return;
+    const bool outside = std::exchange(in_expansion_, in_expansion);
+    TraverseStmt(definition->getBody());
+    in_expansion_ = outside;
   }
 
  private:
   std::set<const clang::Decl*>& needed_;
   const std::set<const clang::CallExpr*>& expanded_;
+  const std::set<const clang::Stmt*>& vanished_;
+  bool in_expansion_ = false;
 };
 
 /// Finds mentions of functions with a foreach: the output has them only under another name.
@@ -115,14 +142,21 @@ class AnnotatedMentions : public clang::RecursiveASTVisitor<AnnotatedMentions> {
 }  // namespace
 
 void File::rewrite_annotated() {
+  std::deque<Function> done;
   for (const clang::FunctionDecl* function : annotated_) {
     unit_.working_on(function->getLocation());
-    Function rewriting(unit_, function, options_);
+    Function& rewriting = done.emplace_back(unit_, function, options_);
     rewritten_[function] = rewriting.rewrite();
     if (!unit_.refused()) AnnotatedMentions(unit_, options_.suffix).TraverseStmt(function->getBody());
     explanation_ += rewriting.explanation();
     prefetches_ranges_ |= rewriting.prefetches_ranges();
+    folds_ |= rewriting.folds();
     expanded_.insert(rewriting.expanded_calls().begin(), rewriting.expanded_calls().end());
+  }
+  for (const Function& rewriting : done) {
+    for (const clang::Stmt* part : rewriting.vanished()) {
+      if (llvm::none_of(done, [part](const Function& other) { return other.has(part); })) vanished_.insert(part);
+    }
   }
 }
 
@@ -137,9 +171,13 @@ std::string File::write() {
   if (unit_.refused()) return "";
   const llvm::StringRef path = sources.getFileEntryRefForID(sources.getMainFileID())->getName();
   std::string text = "/* Written by gopt from " + llvm::sys::path::filename(path).str() + ". */\n";
-  text += is_header(path) ? header_output() : kPushWarnings + source_output();
-  text += line_mark(0, "") + kPopWarnings;
+  text += is_header(path) ? header_output() : push_warnings() + source_output();
+  text += line_mark(0, "") + kPopWarnings + (folds_ ? kPopConstantWarnings : "");
   return with_line_directives(text, output_, 1);
+}
+
+std::string File::push_warnings() const {
+  return (folds_ ? kPushConstantWarnings : std::string()) + kPushWarnings;
 }
 
 /// Returns the output for a header: it includes the header and defines the functions.
@@ -147,7 +185,7 @@ std::string File::header_output() {
   const clang::SourceManager& sources = unit_.ast.getSourceManager();
   const llvm::StringRef path = sources.getFileEntryRefForID(sources.getMainFileID())->getName();
   std::string text = "#include \"" + absolute_path(path) + "\"\n";
-  text += kPushWarnings;
+  text += push_warnings();
   if (prefetches_ranges_) text += kPrefetchRange;
   for (const clang::FunctionDecl* function : annotated_) {
     std::string close;
@@ -229,7 +267,7 @@ std::string File::mark(unsigned offset) const {
 }
 
 void File::find_needed() {
-  Needs needs(needed_, expanded_);
+  Needs needs(needed_, expanded_, vanished_);
   for (const clang::FunctionDecl* function : annotated_) needs.visit_body(function);
   std::vector<const clang::DeclContext*> work{unit_.ast.getTranslationUnitDecl()};
   while (!work.empty()) {

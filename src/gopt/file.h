@@ -24,6 +24,7 @@ class File {
 
   void rewrite_annotated();
   void find_needed();
+  std::string push_warnings() const;
   std::string header_output();
   std::string source_output();
   void edit_context(const clang::DeclContext* context);
@@ -46,10 +47,12 @@ class File {
   std::vector<const clang::FunctionDecl*> annotated_;
   std::map<const clang::FunctionDecl*, std::string> rewritten_;
   std::set<const clang::CallExpr*> expanded_;
+  std::set<const clang::Stmt*> vanished_;  ///< Parts that are in no expansion.
   std::set<const clang::Decl*> needed_;
   std::map<unsigned, Edit> edits_;
   std::string explanation_;
   bool prefetches_ranges_ = false;
+  bool folds_ = false;
 };
 
 }  // namespace gopt

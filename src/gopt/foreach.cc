@@ -114,6 +114,7 @@ void Function::lower_foreach(const clang::ForStmt* statement) {
   evaluate(bound->getRHS());
   made.count = text_of(bound->getRHS());
   made.has_plain = options_.any_width && !Unit::has_label(statement);
+  std::set<const clang::CallExpr*> expanded_before = expanded_calls_;
   const auto number = static_cast<int>(loops_.size());
   loops_.push_back(std::move(made));
   const unsigned before = flow_.add_after(at_);
@@ -145,8 +146,15 @@ void Function::lower_foreach(const clang::ForStmt* statement) {
   Loop& loop = loops_[static_cast<size_t>(number)];
   loop.start = start;
   loop.end = after;
+  loop_ = -1;
+  const std::string plain = Text(unit_.tokens).render(unit_.tokens.statement(statement));
+  if (loop.switches.empty()) {  // All hints have vanished.
+    expanded_calls_ = std::move(expanded_before);
+    frame_->text.replace(unit_.tokens.statement(statement), plain);
+    return;
+  }
   loop.body = text_of(statement->getBody());
-  if (loop.has_plain) loop.plain = Text(unit_.tokens).render(unit_.tokens.statement(statement));
+  if (loop.has_plain) loop.plain = plain;
   frame_->text.replace(unit_.tokens.statement(statement), "\x03L" + std::to_string(number) + "\x04");
   for (auto& [declaration, use] : shared_) {
     if (!use.changed || use.only_sums || !declaration->hasLocalStorage()) continue;
@@ -161,7 +169,6 @@ void Function::lower_foreach(const clang::ForStmt* statement) {
       if (llvm::find(in_scope, number_in_scope) == in_scope.end()) in_scope.push_back(number_in_scope);
     }
   }
-  loop_ = -1;
 }
 
 }  // namespace gopt

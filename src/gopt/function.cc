@@ -71,7 +71,7 @@ std::string Function::rewrite() {
   if (unit_.refused()) return "";
   analyse();
   if (unit_.refused()) return "";
-  if (options_.any_width && loops_.empty()) {
+  if (options_.any_width && switches_.empty()) {
     frame_->text.insert_after(unit_.tokens.at(function_->getBody()->getBeginLoc()), " (void)gopt_width;");
   }
   const std::string header = header_text(frame_->text);

@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -60,8 +61,14 @@ class Function {
   /// Returns G with marks for #line. The text is unusable if the unit has refused the source.
   std::string rewrite();
   bool prefetches_ranges() const { return prefetches_ranges_; }
+  /// Returns true if G has a constant where F has a parameter.
+  bool folds() const { return folds_; }
   /// Returns the calls that were expanded. G still calls all other functions by name, as F did.
   const std::set<const clang::CallExpr*>& expanded_calls() const { return expanded_calls_; }
+  /// Returns the parts that an expansion left out because their condition is a constant there.
+  const std::set<const clang::Stmt*>& vanished() const { return vanished_; }
+  /// Returns true if an expansion, or F itself, has this part.
+  bool has(const clang::Stmt* part) const { return started_.count(part) != 0; }
   const std::string& explanation() const { return explanation_; }
 
  private:
@@ -79,8 +86,9 @@ class Function {
     /// Variables of the results of expanded calls, and of expressions that statements compute because of such calls.
     /// The value is -1 without a variable.
     std::map<const clang::Expr*, int> results;
-    int result = -1;        ///< The variable of the frame's own result.
-    unsigned returned = 0;  ///< The point that a return leads to.
+    std::map<const clang::ParmVarDecl*, const clang::Expr*> constants;  ///< Values of folded parameters.
+    int result = -1;                                                    ///< The variable of the frame's own result.
+    unsigned returned = 0;                                              ///< The point that a return leads to.
     bool has_return = false;
   };
   struct Target {
@@ -212,6 +220,7 @@ class Function {
   void mention_shared(const clang::DeclRefExpr* mention, const clang::VarDecl* variable, Access access, bool is_local);
   bool points_to_const(const clang::DeclRefExpr* mentioned) const;
   bool is_items_own(const clang::DeclRefExpr* mentioned) const;
+  static std::vector<const clang::DeclRefExpr*> mentions_in(const clang::Stmt* part);
   unsigned mentions_of(const clang::VarDecl* declaration, const clang::Stmt* part) const;
   std::string template_arguments(const clang::FunctionDecl* callee) const;
   bool mentions_index(const clang::Stmt* part) const;
@@ -230,6 +239,16 @@ class Function {
   std::string pass_argument(const clang::ParmVarDecl* parameter, const clang::Expr* argument, Frame& callee);
   bool check_expandable(const clang::CallExpr* call, const clang::FunctionDecl* callee);
   bool check_default(const clang::ParmVarDecl* parameter, const clang::Expr* value);
+
+  // folding.cc
+  std::optional<llvm::APSInt> constant_value(const clang::Expr* expression);
+  bool is_foldable(const clang::ParmVarDecl* parameter, const clang::FunctionDecl* callee);
+  std::string fold_argument(const clang::ParmVarDecl* parameter, const clang::Expr* argument, const llvm::APSInt& value,
+                            Frame& callee);
+  std::optional<bool> known_truth(const clang::Expr* condition, bool is_constexpr);
+  std::string mark_used(const clang::Stmt* part);
+  bool lower_known_if(const clang::IfStmt* statement);
+  bool compute_known_choice(const clang::Expr* expression, Expanded& expanded);
 
   // unnamed.cc
   bool may_point(clang::QualType type) const;
@@ -286,7 +305,8 @@ class Function {
   std::map<const clang::LabelDecl*, int> label_loops_;
   std::vector<Switch> switches_;
   std::map<const clang::Stmt*, size_t> started_;  ///< Number of switches before a statement.
-  std::vector<Unnamed> unnamed_;                  ///< The currently live literals.
+  std::set<const clang::Stmt*> vanished_;
+  std::vector<Unnamed> unnamed_;  ///< The currently live literals.
   std::vector<Loop> loops_;
   int loop_ = -1;
   std::map<const clang::VarDecl*, SharedUse> shared_;  ///< Variables shared in the current foreach.
@@ -297,6 +317,7 @@ class Function {
   std::vector<llvm::BitVector> stored_;  ///< Per switch, the subset of `saved_` without a valid copy.
   std::string explanation_;
   bool prefetches_ranges_ = false;
+  bool folds_ = false;
   std::set<const clang::CallExpr*> expanded_calls_;
 };
 

@@ -252,6 +252,7 @@ std::string Function::explain_variable(const Switch& at, unsigned number, unsign
 }
 
 void Function::explain(unsigned loop) {
+  if (loops_[loop].switches.empty()) return;
   uint64_t item = loops_[loop].switches.size() > 1 ? 4 : 0;
   for (const unsigned variable : kept(loop)) item += bytes(variables_[variable]);
   explanation_ += unit_.file_and_line(loops_[loop].statement->getBeginLoc()) + ": " + function_->getNameAsString() +

@@ -125,6 +125,7 @@ bool Function::lower_head(const Statement* statement, const std::string& what) {
 }
 
 void Function::lower_if(const clang::IfStmt* statement) {
+  if (lower_known_if(statement)) return;
   const size_t scope = scope_.size();
   if (!lower_head(statement, "an if")) return;
   if (in_loop() && statement->isConstexpr() && unit_.switches_inside(statement)) {
