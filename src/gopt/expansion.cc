@@ -163,7 +163,8 @@ std::string Function::expand(const clang::CallExpr* call, const clang::FunctionD
   const std::string indent = "\n" + indent_at(call->getBeginLoc());
   std::string text = "{ /* " + callee->getNameAsString() + ", expanded */";
   for (unsigned i = 0; i < callee->getNumParams(); ++i) {
-    text += indent + "  " + pass_argument(callee->getParamDecl(i), call->getArg(i), frame);
+    const std::string passed = pass_argument(callee->getParamDecl(i), call->getArg(i), frame);
+    if (!passed.empty()) text += indent + "  " + passed;
   }
   if (wants_result && !callee->getReturnType()->isVoidType()) {
     frame.result = static_cast<int>(add_result(
@@ -215,59 +216,6 @@ std::string Function::template_arguments(const clang::FunctionDecl* callee) cons
     }
   }
   return text;
-}
-
-/// Returns true if a parameter's default means the same at the call.
-bool Function::check_default(const clang::ParmVarDecl* parameter, const clang::Expr* value) {
-  const auto depends_on_place = [](const auto& self, const clang::Stmt* part) -> bool {
-    if (part == nullptr) return false;
-    if (llvm::isa<clang::SourceLocExpr, clang::LambdaExpr>(part)) return true;
-    const auto* nested = llvm::dyn_cast<clang::CXXDefaultArgExpr>(part);
-    if (nested != nullptr && self(self, nested->getExpr())) return true;
-    return llvm::any_of(part->children(), [&](const clang::Stmt* child) { return self(self, child); });
-  };
-  const auto* callee = llvm::cast<clang::FunctionDecl>(parameter->getDeclContext());
-  const bool made = callee->getPrimaryTemplate() != nullptr;
-  if (!made && !depends_on_place(depends_on_place, value) && value->getBeginLoc().isValid()) return true;
-  unit_.refuse(parameter->getLocation(), "the default of '" + parameter->getNameAsString() +
-                                             "' cannot be expanded where the call is; give the call this argument");
-  return false;
-}
-
-/// Declares the parameter and assigns the argument.
-std::string Function::pass_argument(const clang::ParmVarDecl* parameter, const clang::Expr* argument, Frame& callee) {
-  if (const auto* by_default = llvm::dyn_cast<clang::CXXDefaultArgExpr>(argument)) {
-    argument = by_default->getExpr();
-    if (!check_default(parameter, argument)) return "";
-  }
-  if (is_foldable(parameter, callee.function)) {
-    const std::optional<llvm::APSInt> value = constant_value(argument);
-    if (value) return fold_argument(parameter, argument, *value, callee);
-  }
-  started_.try_emplace(argument, switches_.size());
-  check_argument(argument, parameter->getType());
-  const Expanded inner = expand_calls(argument);
-  evaluate(argument);
-  const std::string value = text_of(argument);
-  Frame* caller = frame_;
-  frame_ = &callee;
-  const unsigned number = add_variable(parameter);
-  frame_ = caller;
-  Variable& variable = variables_[number];
-  variable.split = true;
-  choose_form(variable);
-  const auto* temporary = llvm::dyn_cast<clang::MaterializeTemporaryExpr>(argument);
-  if (parameter->getType()->isReferenceType() && (temporary != nullptr || !argument->isGLValue())) {
-    variable.form = Variable::Form::plain;
-    variable.type = parameter->getType()->getPointeeType().getUnqualifiedType();
-    box_class(variable);
-  }
-  check_storable(variable);
-  declare_in_scope(number);
-  at_ = flow_.add_after(at_);
-  flow_[at_].kills.push_back(number);
-  flow_[at_].changes.push_back(number);
-  return inner.all() + (inner.empty() ? "" : " ") + declaration_text(number) + " " + value_text(variable, value);
 }
 
 std::string Function::value_text(const Variable& variable, const std::string& value) const {

@@ -28,11 +28,6 @@ bool is_jumped(const Stmt* part, bool in_switch = false) {
   return llvm::any_of(part->children(), [in_switch](const Stmt* child) { return is_jumped(child, in_switch); });
 }
 
-bool is_in_lambda(const Stmt* part, const clang::ParentMap& parents) {
-  while (part != nullptr && !llvm::isa<clang::LambdaExpr>(part)) part = parents.getParent(part);
-  return part != nullptr;
-}
-
 /// Returns a constant of the language with this value.
 std::string constant_text(const llvm::APSInt& value, const std::string& type, bool is_enumeration) {
   const int64_t number = value.isRepresentableByInt64() ? value.getExtValue() : INT64_MAX;
@@ -82,19 +77,13 @@ std::optional<llvm::APSInt> Function::constant_value(const Expr* expression) {
   return value.getInt();
 }
 
-/// Returns true if a constant can replace the parameter: the function only reads it, and not in a lambda or a type.
+/// Returns true if a constant can replace the parameter.
 bool Function::is_foldable(const clang::ParmVarDecl* parameter, const clang::FunctionDecl* callee) {
   const clang::QualType type = parameter->getType();
-  if (!type->isIntegralOrEnumerationType() || type.isVolatileQualified() || unit_.ast.getIntWidth(type) > 64) {
+  if (!type->isIntegralOrEnumerationType() || unit_.ast.getIntWidth(type) > 64) {
     return false;
   }
-  const clang::ParentMap& parents = unit_.parents(callee);
-  return llvm::all_of(mentions_in(callee->getBody()), [&](const clang::DeclRefExpr* mention) {
-    if (mention->getDecl() != parameter) return true;
-    if (parents.getParent(mention) == nullptr || is_in_lambda(mention, parents)) return false;
-    const Access access = access_of(mention, parents);
-    return access == Access::read || access == Access::none;
-  });
+  return is_only_read(parameter, callee);
 }
 
 /// Declares a parameter that has this value in each evaluation of the call.
@@ -110,6 +99,7 @@ std::string Function::fold_argument(const clang::ParmVarDecl* parameter, const E
   frame_ = caller;
   Variable& variable = variables_[number];
   variable.loop = -1;
+  variable.is_fixed = true;
   variable.type = type;
   return mark_used(argument) + "__attribute__((unused)) static const " + unit_.declare(type, variable.name) + " = " +
          constant_text(value, unit_.declare(type, ""), type->isEnumeralType()) + ";";

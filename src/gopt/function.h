@@ -49,6 +49,7 @@ struct Variable {
   int loop = -1;                  ///< The foreach in which each item has its own copy; -1: outside.
   clang::SourceLocation changed;  ///< Place where an item changes it, if it is declared outside of the foreach.
   bool is_index = false;
+  bool is_fixed = false;     ///< True for a folded parameter: `name` is a constant or an expression.
   bool is_outside = false;   ///< True if it is declared outside of the foreach in which each item has its own copy.
   unsigned declared_at = 0;  ///< The point of its declaration.
   bool split = false;        ///< True if it is declared here without const and without its initialiser.
@@ -236,9 +237,17 @@ class Function {
 
   // expansion.cc
   std::string expand(const clang::CallExpr* call, const clang::FunctionDecl* callee, bool wants_result);
-  std::string pass_argument(const clang::ParmVarDecl* parameter, const clang::Expr* argument, Frame& callee);
   bool check_expandable(const clang::CallExpr* call, const clang::FunctionDecl* callee);
+
+  // passing.cc
   bool check_default(const clang::ParmVarDecl* parameter, const clang::Expr* value);
+  bool is_only_read(const clang::VarDecl* variable, const clang::FunctionDecl* function);
+  bool is_fixed(const clang::VarDecl* declaration);
+  bool is_fixed_address(const clang::Expr* pointer);
+  bool is_fixed_place(const clang::Expr* place);
+  bool pass_by_name(const clang::ParmVarDecl* parameter, const clang::Expr* argument, const std::string& value,
+                    Frame& callee);
+  std::string pass_argument(const clang::ParmVarDecl* parameter, const clang::Expr* argument, Frame& callee);
 
   // folding.cc
   std::optional<llvm::APSInt> constant_value(const clang::Expr* expression);
