@@ -51,23 +51,27 @@ PENUMBRA_SHADER uint32_t rules_bloom_ask(const struct rules_tuple_view* view, co
   return may_have;
 }
 
+/* Returns the number of the winning rule of a key, or RULES_NONE. */
+PENUMBRA_SHADER uint32_t rules_bloom_find(const struct rules_tuple_view* view, const uint64_t* key, uint32_t words) {
+  struct rules_walk walk = rules_walk_begin(view);
+  for (; rules_walk_goes_on(view, &walk); walk.at += RULES_BLOOM_GROUP) {
+    walk.may_have = rules_bloom_ask(view, &walk, key, words);
+    for (; walk.may_have != 0; walk.may_have &= walk.may_have - 1) {
+      uint32_t number = cuckoo_table_find(&view->cuckoo, rules_walk_digest(view, &walk, key, words));
+      while (number != RULES_NONE) {
+        g_expensive(&view->record[number]);
+        number = rules_walk_take(view, &walk, number, key, words);
+      }
+    }
+  }
+  return walk.best;
+}
+
 /* Writes the number of the winning rule of each key, or RULES_NONE. */
 PENUMBRA_SHADER void rules_bloom_narrow(struct rules_tuple_view view, const struct rules_narrow_key* key,
                                         uint32_t* rule, uint32_t n) {
   foreach (i, n) {
-    struct rules_walk walk = rules_walk_begin(&view);
-    for (; rules_walk_goes_on(&view, &walk); walk.at += RULES_BLOOM_GROUP) {
-      walk.may_have = rules_bloom_ask(&view, &walk, key[i].word, RULES_NARROW_WORDS);
-      for (; walk.may_have != 0; walk.may_have &= walk.may_have - 1) {
-        uint32_t number =
-            cuckoo_table_find(&view.cuckoo, rules_walk_digest(&view, &walk, key[i].word, RULES_NARROW_WORDS));
-        while (number != RULES_NONE) {
-          g_expensive(&view.record[number]);
-          number = rules_walk_take(&view, &walk, number, key[i].word, RULES_NARROW_WORDS);
-        }
-      }
-    }
-    rule[i] = walk.best;
+    rule[i] = rules_bloom_find(&view, key[i].word, RULES_NARROW_WORDS);
   }
 }
 
@@ -75,18 +79,7 @@ PENUMBRA_SHADER void rules_bloom_narrow(struct rules_tuple_view view, const stru
 PENUMBRA_SHADER void rules_bloom_wide(struct rules_tuple_view view, const struct rules_key* key, uint32_t* rule,
                                       uint32_t n) {
   foreach (i, n) {
-    struct rules_walk walk = rules_walk_begin(&view);
-    for (; rules_walk_goes_on(&view, &walk); walk.at += RULES_BLOOM_GROUP) {
-      walk.may_have = rules_bloom_ask(&view, &walk, key[i].word, RULES_WORDS);
-      for (; walk.may_have != 0; walk.may_have &= walk.may_have - 1) {
-        uint32_t number = cuckoo_table_find(&view.cuckoo, rules_walk_digest(&view, &walk, key[i].word, RULES_WORDS));
-        while (number != RULES_NONE) {
-          g_expensive(&view.record[number]);
-          number = rules_walk_take(&view, &walk, number, key[i].word, RULES_WORDS);
-        }
-      }
-    }
-    rule[i] = walk.best;
+    rule[i] = rules_bloom_find(&view, key[i].word, RULES_WORDS);
   }
 }
 

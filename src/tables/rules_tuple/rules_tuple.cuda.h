@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tuple search (rules_tuple.shader.h) for a GPU, which may read its keys over the bus (docs/cuda.md). A key is read
-// once and stays in registers, while the compiled shader reads it again for each group of subtables. The loop is
-// repeated here because the shader's loop is inside `foreach`, which reads keys in place.
+// once and stays in registers, while the compiled shader reads it again for each group of subtables. The loop of
+// rules_tuple_find() is repeated here for such keys.
 #pragma once
 
 #include <cstdint>

@@ -136,34 +136,43 @@ PENUMBRA_SHADER uint32_t rules_tuple_may_have(const struct rules_tuple_view* vie
   return rules_walk_there(walk, rules_group_may_have(&view->cuckoo, digest));
 }
 
-/* Writes the number of the winning rule of each key, or RULES_NONE. The body is repeated for each width of keys. gopt
- * saves the arguments of a function with hints, so a width that is an argument would not be a constant. */
+/* Returns the subtables of the next group whose tables may have the key, one bit each. */
+PENUMBRA_SHADER uint32_t rules_tuple_ask(const struct rules_tuple_view* view, const struct rules_walk* walk,
+                                         const uint64_t* key, uint32_t words) {
+  uint64_t digest[RULES_TUPLE_GROUP];
+  rules_tuple_digests(view, walk, key, words, digest);
+  g_expensive(&view->cuckoo.bucket[(uint32_t)digest[0] & ((1U << view->cuckoo.bits) - 1)]);
+  g_expensive(&view->cuckoo.bucket[(uint32_t)digest[1] & ((1U << view->cuckoo.bits) - 1)]);
+  g_expensive(&view->cuckoo.bucket[(uint32_t)digest[2] & ((1U << view->cuckoo.bits) - 1)]);
+  g_expensive(&view->cuckoo.bucket[(uint32_t)digest[3] & ((1U << view->cuckoo.bits) - 1)]);
+  g_expensive(&view->cuckoo.bucket[(uint32_t)digest[4] & ((1U << view->cuckoo.bits) - 1)]);
+  g_expensive(&view->cuckoo.bucket[(uint32_t)digest[5] & ((1U << view->cuckoo.bits) - 1)]);
+  g_expensive(&view->cuckoo.bucket[(uint32_t)digest[6] & ((1U << view->cuckoo.bits) - 1)]);
+  g_expensive(&view->cuckoo.bucket[(uint32_t)digest[7] & ((1U << view->cuckoo.bits) - 1)]);
+  return rules_tuple_may_have(view, walk, digest);
+}
+
+/* Returns the number of the winning rule of a key, or RULES_NONE. */
+PENUMBRA_SHADER uint32_t rules_tuple_find(const struct rules_tuple_view* view, const uint64_t* key, uint32_t words) {
+  struct rules_walk walk = rules_walk_begin(view);
+  for (; rules_walk_goes_on(view, &walk); walk.at += RULES_TUPLE_GROUP) {
+    walk.may_have = rules_tuple_ask(view, &walk, key, words);
+    for (; walk.may_have != 0; walk.may_have &= walk.may_have - 1) {
+      uint32_t number = cuckoo_table_find(&view->cuckoo, rules_walk_digest(view, &walk, key, words));
+      while (number != RULES_NONE) {
+        g_expensive(&view->record[number]);
+        number = rules_walk_take(view, &walk, number, key, words);
+      }
+    }
+  }
+  return walk.best;
+}
+
+/* Writes the number of the winning rule of each key, or RULES_NONE. */
 PENUMBRA_SHADER void rules_tuple_narrow(struct rules_tuple_view view, const struct rules_narrow_key* key,
                                         uint32_t* rule, uint32_t n) {
   foreach (i, n) {
-    struct rules_walk walk = rules_walk_begin(&view);
-    for (; rules_walk_goes_on(&view, &walk); walk.at += RULES_TUPLE_GROUP) {
-      uint64_t digest[RULES_TUPLE_GROUP];
-      rules_tuple_digests(&view, &walk, key[i].word, RULES_NARROW_WORDS, digest);
-      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[0] & ((1U << view.cuckoo.bits) - 1)]);
-      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[1] & ((1U << view.cuckoo.bits) - 1)]);
-      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[2] & ((1U << view.cuckoo.bits) - 1)]);
-      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[3] & ((1U << view.cuckoo.bits) - 1)]);
-      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[4] & ((1U << view.cuckoo.bits) - 1)]);
-      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[5] & ((1U << view.cuckoo.bits) - 1)]);
-      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[6] & ((1U << view.cuckoo.bits) - 1)]);
-      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[7] & ((1U << view.cuckoo.bits) - 1)]);
-      walk.may_have = rules_tuple_may_have(&view, &walk, digest);
-      for (; walk.may_have != 0; walk.may_have &= walk.may_have - 1) {
-        uint32_t number =
-            cuckoo_table_find(&view.cuckoo, rules_walk_digest(&view, &walk, key[i].word, RULES_NARROW_WORDS));
-        while (number != RULES_NONE) {
-          g_expensive(&view.record[number]);
-          number = rules_walk_take(&view, &walk, number, key[i].word, RULES_NARROW_WORDS);
-        }
-      }
-    }
-    rule[i] = walk.best;
+    rule[i] = rules_tuple_find(&view, key[i].word, RULES_NARROW_WORDS);
   }
 }
 
@@ -171,28 +180,7 @@ PENUMBRA_SHADER void rules_tuple_narrow(struct rules_tuple_view view, const stru
 PENUMBRA_SHADER void rules_tuple_wide(struct rules_tuple_view view, const struct rules_key* key, uint32_t* rule,
                                       uint32_t n) {
   foreach (i, n) {
-    struct rules_walk walk = rules_walk_begin(&view);
-    for (; rules_walk_goes_on(&view, &walk); walk.at += RULES_TUPLE_GROUP) {
-      uint64_t digest[RULES_TUPLE_GROUP];
-      rules_tuple_digests(&view, &walk, key[i].word, RULES_WORDS, digest);
-      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[0] & ((1U << view.cuckoo.bits) - 1)]);
-      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[1] & ((1U << view.cuckoo.bits) - 1)]);
-      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[2] & ((1U << view.cuckoo.bits) - 1)]);
-      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[3] & ((1U << view.cuckoo.bits) - 1)]);
-      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[4] & ((1U << view.cuckoo.bits) - 1)]);
-      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[5] & ((1U << view.cuckoo.bits) - 1)]);
-      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[6] & ((1U << view.cuckoo.bits) - 1)]);
-      g_expensive(&view.cuckoo.bucket[(uint32_t)digest[7] & ((1U << view.cuckoo.bits) - 1)]);
-      walk.may_have = rules_tuple_may_have(&view, &walk, digest);
-      for (; walk.may_have != 0; walk.may_have &= walk.may_have - 1) {
-        uint32_t number = cuckoo_table_find(&view.cuckoo, rules_walk_digest(&view, &walk, key[i].word, RULES_WORDS));
-        while (number != RULES_NONE) {
-          g_expensive(&view.record[number]);
-          number = rules_walk_take(&view, &walk, number, key[i].word, RULES_WORDS);
-        }
-      }
-    }
-    rule[i] = walk.best;
+    rule[i] = rules_tuple_find(&view, key[i].word, RULES_WORDS);
   }
 }
 
