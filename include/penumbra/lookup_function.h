@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Defines the base class of functions that look packets up in one table and have no state for each worker.
+// Defines the base class of functions that look packets up in one table, or in none.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,8 @@ namespace penumbra {
 /// dry-run chunk.
 class LookupFunction : public Function {
  public:
-  /// Return the name of the function's shader and the table that the shader reads.
+  /// Return the name of the function's shader and the table that the shader reads. A function without a shader returns
+  /// "" and null.
   virtual std::string shader() const = 0;
   virtual Table* table() = 0;
 
@@ -33,7 +34,10 @@ class LookupFunction : public Function {
   virtual nlohmann::ordered_json explain(const Chunk& chunk, std::uint16_t packet) const;
 
   using Function::prepare;  // Prepares a command.
-  std::vector<FunctionShader> shaders() final { return {{shader(), table()}}; }
+  std::vector<FunctionShader> shaders() final {
+    if (shader().empty()) return {};
+    return {{shader(), table()}};
+  }
   std::unique_ptr<FunctionWorker> open_worker(const WorkerContext& context) final;
 };
 
