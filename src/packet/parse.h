@@ -112,10 +112,13 @@ inline void parse_headers(const std::uint8_t* frame, std::size_t readable, std::
   constexpr std::size_t kIpv4AndUdp = kEthernetHeaderBytes + 28;
   if (readable >= kIpv4AndUdp) [[likely]] {
     const auto type = load<std::uint16_t>(frame + kEthertypeAt);
-    if (type == __builtin_bswap16(ethertype::kIpv4)) {
-      if (detail::parse_plain<ethertype::kIpv4>(frame, readable, bytes, {}, headers)) return;
-    } else if (type == __builtin_bswap16(ethertype::kIpv6)) {
-      if (detail::parse_plain<ethertype::kIpv6>(frame, readable, bytes, {}, headers)) return;
+    if (type == __builtin_bswap16(ethertype::kIpv4) &&
+        detail::parse_plain<ethertype::kIpv4>(frame, readable, bytes, {}, headers)) {
+      return;
+    }
+    if (type == __builtin_bswap16(ethertype::kIpv6) &&
+        detail::parse_plain<ethertype::kIpv6>(frame, readable, bytes, {}, headers)) {
+      return;
     }
   }
   detail::parse_any(frame, readable, bytes, headers);

@@ -14,11 +14,11 @@
 
 namespace penumbra {
 
-static void PrintTo(const PacketHeaders& headers, std::ostream* out) {
-  *out << testing::PrintToString(packet_oracle::facts_of(headers));
+static std::ostream& operator<<(std::ostream& out, const PacketHeaders& headers) {
+  return out << testing::PrintToString(packet_oracle::facts_of(headers));
 }
-static void PrintTo(HeaderFault fault, std::ostream* out) {
-  *out << "fault " << static_cast<unsigned>(fault);
+static std::ostream& operator<<(std::ostream& out, HeaderFault fault) {
+  return out << "fault " << static_cast<unsigned>(fault);
 }
 
 namespace {
@@ -238,8 +238,8 @@ struct Transport {
   std::size_t least;  ///< bytes of the header
   unsigned flag;      ///< PacketHeaders::kPorts, kIcmp or 0
 };
-void PrintTo(const Transport& transport, std::ostream* out) {
-  *out << "protocol " << unsigned{transport.protocol};
+std::ostream& operator<<(std::ostream& out, const Transport& transport) {
+  return out << "protocol " << unsigned{transport.protocol};
 }
 
 class ParseTransport : public testing::TestWithParam<Transport> {};
