@@ -28,7 +28,7 @@ namespace {
 constexpr std::uint32_t kDatagrams = 4096;  // In a batch.
 constexpr std::uint32_t kLink = 14, kIp = 20, kFragmentPayload = 1480;
 constexpr std::uint32_t kMostFragments = 6;
-constexpr unsigned kBatches = 8;
+constexpr unsigned kFragmentBatches = 8;
 constexpr char kOurWay[] = "penumbra";
 
 using Pool = std::unique_ptr<rte_mempool, decltype(&rte_mempool_free)>;
@@ -81,7 +81,7 @@ class FragmentBatch {
   template <class Add>
   double pass(const Add& add, bool check) {
     double seconds = 0;
-    for (unsigned batch = 0; batch < kBatches; ++batch) {
+    for (unsigned batch = 0; batch < kFragmentBatches; ++batch) {
       fill();
       const double begin = thread_time();
       for (std::size_t i = 0; i < packets_.size(); ++i) {
@@ -92,7 +92,7 @@ class FragmentBatch {
       for (rte_mbuf* const whole : whole_) rte_pktmbuf_free(whole);
       whole_.clear();
     }
-    return seconds * 1e9 / static_cast<double>(kBatches * packets_.size());
+    return seconds * 1e9 / static_cast<double>(kFragmentBatches * packets_.size());
   }
 
  private:

@@ -67,13 +67,14 @@ TEST(PacketLine, SaysThatTheCaptureCutThePacketAndNotThatThePacketIsWrong) {
 TEST(PacketLine, HasThePortsAfterExtensionHeaders) {
   using namespace packet_testing;
   const auto line_of = [](const Bytes& frame) { return packet_line(frame, frame.size()); };
-  EXPECT_EQ(line_of(ethernet(0x86DD, ipv6(60, extension(17) + udp(Bytes(5))))),
+  EXPECT_EQ(line_of(ethernet(0x86DD, packet_testing::ipv6(60, extension(17) + udp(Bytes(5))))),
             "IP6 2001:db8::1.1234 > 2001:db8::2.53: UDP, length 5");
-  EXPECT_EQ(line_of(ethernet(0x86DD, ipv6(44, fragment_header(17, 1448, false) + Bytes(40)))),
+  EXPECT_EQ(line_of(ethernet(0x86DD, packet_testing::ipv6(44, fragment_header(17, 1448, false) + Bytes(40)))),
             "IP6 2001:db8::1 > 2001:db8::2: protocol 17, fragment at 1448, length 40");
-  EXPECT_EQ(line_of(ethernet(0x88A8, tag(3, 0x8100, tag(4, 0x0800, ipv4(6, tcp(Bytes(12)) + Bytes(7)))))),
-            "vlan 3, vlan 4, IP 10.0.0.1.1234 > 10.0.0.2.80: TCP [S.], length 7");
-  EXPECT_EQ(line_of(ethernet(0x86DD, ipv6(60, extension(59, 4)) + Bytes(8))),
+  EXPECT_EQ(
+      line_of(ethernet(0x88A8, tag(3, 0x8100, tag(4, 0x0800, packet_testing::ipv4(6, tcp(Bytes(12)) + Bytes(7)))))),
+      "vlan 3, vlan 4, IP 10.0.0.1.1234 > 10.0.0.2.80: TCP [S.], length 7");
+  EXPECT_EQ(line_of(ethernet(0x86DD, packet_testing::ipv6(60, extension(59, 4)) + Bytes(8))),
             "IP6 2001:db8::1 > 2001:db8::2: protocol 59, length 0");
 }
 

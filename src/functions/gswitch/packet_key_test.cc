@@ -56,7 +56,7 @@ TEST(GSwitchPacketKey, TheOutermostTagIsTheFrames) {
   expect_fields(FrameSpec{.tag = 0xA005}.bytes(), "dl_vlan=5,dl_vlan_pcp=5" + rest);
   expect_fields(FrameSpec{.tag = 0x1FFF}.bytes(), "dl_vlan=4095,dl_vlan_pcp=0" + rest);
   expect_fields(FrameSpec{.tag = 0xE000}.bytes(), "dl_vlan=0,dl_vlan_pcp=7" + rest);
-  expect_fields(FrameSpec{.tag = 5, .tag_type = kServiceTagType}.bytes(), "dl_vlan=5,dl_vlan_pcp=0" + rest);
+  expect_fields(FrameSpec{.tag = 5, .tag_type = ethertype::kServiceTag}.bytes(), "dl_vlan=5,dl_vlan_pcp=0" + rest);
   expect_fields(FrameSpec{.tag = 5, .type = 0x8100, .payload = {0, 7, 8, 0}}.bytes(),
                 "dl_vlan=5,dl_vlan_pcp=0,dl_type=0x8100");
 }
@@ -110,15 +110,16 @@ TEST(GSwitchPacketKey, ReadsAddressesAndOperationOfArp) {
   append(payload, 0xC0000201, 4);
   append(payload, 0x020000000002, 6);
   append(payload, 0xC0000202, 4);
-  expect_fields(FrameSpec{.type = kArpType, .payload = payload}.bytes(),
+  expect_fields(FrameSpec{.type = ethertype::kArp, .payload = payload}.bytes(),
                 "arp,nw_src=192.0.2.1,nw_dst=192.0.2.2,arp_op=2");
   expect_fields(FrameSpec{.type = kRarpType, .payload = payload}.bytes(),
                 "rarp,nw_src=192.0.2.1,nw_dst=192.0.2.2,nw_proto=2");
-  expect_fields(FrameSpec{.type = kArpType, .payload = payload}.bytes(), "arp", 1);
+  expect_fields(FrameSpec{.type = ethertype::kArp, .payload = payload}.bytes(), "arp", 1);
   payload[6] = 1;
-  expect_fields(FrameSpec{.type = kArpType, .payload = payload}.bytes(), "arp,nw_src=192.0.2.1,nw_dst=192.0.2.2");
+  expect_fields(FrameSpec{.type = ethertype::kArp, .payload = payload}.bytes(),
+                "arp,nw_src=192.0.2.1,nw_dst=192.0.2.2");
   payload[1] = 6;
-  expect_fields(FrameSpec{.type = kArpType, .payload = payload}.bytes(), "arp");
+  expect_fields(FrameSpec{.type = ethertype::kArp, .payload = payload}.bytes(), "arp");
 }
 
 TEST(GSwitchPacketKey, ALengthIsNoEthertype) {

@@ -27,14 +27,14 @@ constexpr std::array kSets{
 
 /// Applies an action to the specification of a frame (OpenFlow 1.0, Table 5).
 void set(FrameSpec& spec, const FlowAction& action) {
-  const bool is_ip = spec.type == kIpv4Type;
+  const bool is_ip = spec.type == ethertype::kIpv4;
   const bool has_ports = spec.has_transport() && (spec.protocol == kTcp || spec.protocol == kUdp);
   const auto value = static_cast<std::uint32_t>(action.value);
   if (action.kind == Kind::set_vlan) spec.tag = (spec.tag.value_or(0) & 0xF000) | value;
   if (action.kind == Kind::set_vlan_priority) spec.tag = (spec.tag.value_or(0) & 0x1FFF) | value << 13;
   if (action.kind == Kind::strip_vlan) {
     spec.tag.reset();
-    spec.tag_type = kTagType;
+    spec.tag_type = ethertype::kTag;
   }
   if (action.kind == Kind::set_source_mac) spec.source_mac = action.value;
   if (action.kind == Kind::set_destination_mac) spec.destination_mac = action.value;
@@ -88,7 +88,7 @@ FrameSpec random_frame(Random& random) {
                  .option_words = static_cast<std::uint8_t>(random.below(4)),
                  .has_udp_checksum = random.below(4) != 0};
   if (random.below(2) == 0) spec.tag = static_cast<std::uint16_t>(random.below(65536));
-  if (spec.tag && random.below(4) == 0) spec.tag_type = kServiceTagType;
+  if (spec.tag && random.below(4) == 0) spec.tag_type = ethertype::kServiceTag;
   if (random.below(8) == 0) spec.type = 0x86DD;
   spec.payload.resize(random.below(40));
   for (std::uint8_t& byte : spec.payload) byte = static_cast<std::uint8_t>(random.below(256));
@@ -129,11 +129,11 @@ TEST(GSwitchRewrite, AChecksumOfUdpIsNever0UnlessItWas) {
 
 /// The inner tag does not become the tag of the frame within the same list of actions.
 TEST(GSwitchRewrite, OneTagIsStrippedAndNotTheNext) {
-  const FrameSpec two{.tag = 5, .type = kTagType, .payload = {0, 7, 0x88, 0xB5}};
-  const FrameSpec one{.type = kTagType, .payload = two.payload};
+  const FrameSpec two{.tag = 5, .type = ethertype::kTag, .payload = {0, 7, 0x88, 0xB5}};
+  const FrameSpec one{.type = ethertype::kTag, .payload = two.payload};
   const FlowAction strip{.kind = Kind::strip_vlan};
   EXPECT_EQ(rewritten(two.bytes(), {strip, strip}), one.bytes());
-  const FrameSpec other{.tag = 9, .type = kTagType, .payload = two.payload};
+  const FrameSpec other{.tag = 9, .type = ethertype::kTag, .payload = two.payload};
   EXPECT_EQ(rewritten(two.bytes(), {strip, {.kind = Kind::set_vlan, .value = 9}}), other.bytes());
 }
 

@@ -20,8 +20,8 @@ struct FrameSpec {
   std::uint64_t destination_mac = 0x020000000002, source_mac = 0x020000000001;
   // NOLINTNEXTLINE(readability-redundant-member-init): for who leaves it out of an initializer
   std::optional<std::uint16_t> tag = {};
-  std::uint16_t tag_type = kTagType;
-  std::uint16_t type = kIpv4Type;  ///< for another type the payload follows directly
+  std::uint16_t tag_type = ethertype::kTag;
+  std::uint16_t type = ethertype::kIpv4;  ///< for another type the payload follows directly
   std::uint32_t source = 0x0A000001, destination = 0x0A000002;
   std::uint8_t protocol = kUdp, tos = 0;
   std::uint16_t source_port = 1024, destination_port = 53;  ///< type and code of ICMP
@@ -30,7 +30,7 @@ struct FrameSpec {
   bool has_udp_checksum = true;
   Bytes payload = {1, 2, 3, 4, 5};
 
-  bool has_transport() const { return type == kIpv4Type && (fragment & 0x1FFF) == 0; }
+  bool has_transport() const { return type == ethertype::kIpv4 && (fragment & 0x1FFF) == 0; }
   Bytes bytes() const;
 };
 
@@ -74,7 +74,7 @@ inline Bytes FrameSpec::bytes() const {
   append(frame, source_mac, 6);
   if (tag) append(frame, std::uint64_t{tag_type} << 16 | *tag, 4);
   append(frame, type, 2);
-  if (type != kIpv4Type) {
+  if (type != ethertype::kIpv4) {
     frame.insert(frame.end(), payload.begin(), payload.end());
     return frame;
   }
