@@ -78,14 +78,15 @@ std::string canonical(const YAML::Node& node) {
   if (node.IsMap()) {
     std::map<std::string, std::string> entries;
     for (const auto& entry : node) entries[canonical(entry.first)] = canonical(entry.second);
-    std::string text = "{";
-    for (const auto& [key, value] : entries) text.append(key).append(":").append(value).append(",");
-    return text + "}";
+    std::string text;
+    for (const auto& [key, value] : entries)
+      text.append(text.empty() ? "" : ", ").append(key).append(": ").append(value);
+    return "{" + text + "}";
   }
   if (node.IsSequence()) {
-    std::string text = "[";
-    for (const auto& element : node) text += canonical(element) + ",";
-    return text + "]";
+    std::string text;
+    for (const auto& element : node) text.append(text.empty() ? "" : ", ").append(canonical(element));
+    return "[" + text + "]";
   }
   if (!node.IsScalar()) return "~";
   std::string text = "'";

@@ -28,7 +28,7 @@ TEST(ConfigLines, GiveLineAndColumnOfALiteralText) {
   EXPECT_EQ(error_in("routes: |\n  default dev lam"), std::string("router.yaml:2:15:") + kLam);
   EXPECT_EQ(error_in("routes: |  # all of them\n\n  # the default\n    default dev lam\n"),
             std::string("router.yaml:4:17:") + kLam);
-  EXPECT_EQ(error_in("routes: |1-\n   default dev lam\n"), std::string("router.yaml:2:16:") + kLam);
+  EXPECT_EQ(error_in("routes: |1\n   default dev lam\n"), std::string("router.yaml:2:16:") + kLam);
   EXPECT_EQ(error_in("routes: |\r\n  default dev lan\r\n  default dev lam\r\n"),
             std::string("router.yaml:3:15:") + kLam);
   EXPECT_EQ(error_in("routes: |\n  default dev lan metric 1\n  default nexthop dev lan\n    nexthop dev lam\n"),

@@ -153,7 +153,7 @@ TEST(HeaderGenerator, SaysWhatCannotBe) {
   EXPECT_EQ(refused(rules, {.hit_share = 1.5}), "the share of hits must be from 0 to 1");
   EXPECT_EQ(refused(rules, {.locality = -1}), "the locality must be from 0 to 1");
   EXPECT_EQ(refused({}, {}), "there are no rules to draw headers from");
-  EXPECT_EQ(refused({}, {.hit_share = 0}), "accepted");
+  EXPECT_EQ(refused({}, {.hit_share = 0}), "no error");
   EXPECT_EQ(refused({rules[0], Rule{}}, {.hit_share = 0.5}),
             "rule number 2 matches every header, so none can miss; ask for hits only");
   const auto with_and_without_tag =
