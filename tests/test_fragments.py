@@ -88,10 +88,13 @@ def test_datagrams_of_real_captures_are_those_of_tshark(corpus):
                 counts["atomic"] += 1  # tshark shows no reassembly
                 continue
             assert payload is not None, (path, number)
+            if result["conflict"]:
+                counts["conflicts"] += 1  # tshark orders overlaps by their offsets
+                continue
             assert packet.endswith(payload) and len(packet) - len(payload) in (20, 40, 48), (path, number)
             counts["joined"] += 1
         counts["of tunnels"] += len(by_tshark)  # fragments in tunnels, which this parser does not enter
-    assert counts["joined"] > 100
+    assert counts["joined"] > 100 and counts["conflicts"] < 10
 
 
 class Hosts:
@@ -144,7 +147,8 @@ hosts = netns.fixture(Hosts)
 def cut(packet, generator, family, number):
     """Returns fragments of a UDP datagram, cut at random multiples of 8."""
     payload = raw(packet)
-    places = sorted({8 * generator.randrange(1, len(payload) // 8) for _ in range(generator.randrange(1, 12))})
+    places = {8 * generator.randrange(1, len(payload) // 8) for _ in range(generator.randrange(1, 12))}
+    places = sorted(places | set(range(1400, len(payload), 1400)))  # a link takes 1,500 bytes
     parts = []
     for begin, end in zip([0, *places], [*places, len(payload)], strict=True):
         more = end < len(payload)
@@ -203,7 +207,7 @@ def test_the_kernel_joins_our_fragments(hosts, tmp_path, family):
         else:
             headers = hosts.ip(6)
             if generator.randrange(2):
-                headers /= IPv6ExtHdrHopByHop(options=[PadN(optdata=b"\0" * 12)])
+                headers /= IPv6ExtHdrHopByHop(options=[PadN(optdata=b"\0" * 4)])
             if generator.randrange(2):
                 headers /= IPv6ExtHdrDestOpt(options=[PadN(optdata=b"\0" * 4)])
         frames.append(raw(hosts.ethernet / headers / UDP(sport=7000, dport=7000) / Raw(payloads[-1])))

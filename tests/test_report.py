@@ -279,7 +279,7 @@ def test_plots_as_files(tmp_path):
     plots = tmp_path / "new" / "plots"
     assert report(tmp_path, two_machines(), "--plots", plots).returncode == 0
     assert (tmp_path / "report.html").exists()
-    names = ["e01-copies-one-behind-the-other.svg", "e03-n-numbers-there-and-back.svg", "e06-look-ups-in-tables-of-1-gib.svg"]
+    names = ["e01-copies-one-after-the-other.svg", "e03-n-numbers-there-and-back.svg", "e06-look-ups-in-tables-of-1-gib.svg"]
     assert sorted(each.name for each in plots.iterdir()) == names
     for name in names:
         root = ElementTree.parse(plots / name).getroot()

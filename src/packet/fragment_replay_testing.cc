@@ -61,8 +61,8 @@ void reassemble(OverlapPolicy policy, const io::Frames& frames, rte_mempool& poo
       rte_pktmbuf_free(&packet);
     } else if (result.kind == ReassemblyResult::Kind::completed) {
       const PacketHeaders headers = parse_headers(*result.packet);
-      fmt::print("{{\"frame\": {}, \"fragments\": {}, \"packet\": \"{}\"}}\n", i + 1, result.fragments,
-                 hex(*result.packet, headers.network));
+      fmt::print("{{\"frame\": {}, \"fragments\": {}, \"conflict\": {}, \"packet\": \"{}\"}}\n", i + 1,
+                 result.fragments, result.had_conflict, hex(*result.packet, headers.network));
       rte_pktmbuf_free(result.packet);
     } else {
       fmt::print("{{\"frame\": {}, \"held\": true}}\n", i + 1);
