@@ -164,7 +164,7 @@ std::string Function::expand(const clang::CallExpr* call, const clang::FunctionD
   std::string text = "{ /* " + callee->getNameAsString() + ", expanded */";
   for (unsigned i = 0; i < callee->getNumParams(); ++i) {
     const std::string passed = pass_argument(callee->getParamDecl(i), call->getArg(i), frame);
-    if (!passed.empty()) text += indent + "  " + passed;
+    if (!passed.empty()) text.append(indent).append("  ").append(passed);
   }
   if (wants_result && !callee->getReturnType()->isVoidType()) {
     frame.result = static_cast<int>(add_result(

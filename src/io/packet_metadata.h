@@ -23,13 +23,13 @@ static_assert(sizeof(PacketMetadata) <= kMetadataBytes);
 
 /// Returns the mbuf flag of valid metadata. Throws std::runtime_error if DPDK has no free flag.
 inline std::uint64_t metadata_flag() {
-  static const std::uint64_t flag = [] {
+  static const std::uint64_t kFlag = [] {
     const rte_mbuf_dynflag description{.name = "penumbra_metadata", .flags = 0};
     const int bit = rte_mbuf_dynflag_register(&description);
     if (bit < 0) throw std::runtime_error("DPDK has no free mbuf flag for the packets' metadata");
     return std::uint64_t{1} << bit;
   }();
-  return flag;
+  return kFlag;
 }
 
 /// Returns the metadata of a packet of a packet pool, initialised at the first call after the packet's reception.

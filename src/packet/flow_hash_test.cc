@@ -182,8 +182,8 @@ TEST(SymmetricFlowHash, SpreadsSimilarFlowsEvenly) {
       [](std::uint32_t i) { return Flow{.source_port = 1024 + i, .is_ipv6 = true}; },
       [](std::uint32_t i) { return Flow{.source_port = i, .protocol = kEsp}; }};
   for (std::size_t family = 0; family < families.size(); ++family) {
-    std::vector<std::uint32_t> hashes;
-    for (std::uint32_t i = 0; i < kFlows; ++i) hashes.push_back(hash(families[family](i), 0x12345678));
+    std::vector<std::uint32_t> hashes(kFlows);
+    for (std::uint32_t i = 0; i < kFlows; ++i) hashes[i] = hash(families[family](i), 0x12345678);
     for (const std::size_t buckets : {2U, 3U, 7U, 16U, 256U}) {
       // A hash that is more even than a random one is as good, so the bound is one-sided.
       EXPECT_LT(chi_square_deviation(buckets, kFlows, [&](std::size_t i) { return hashes[i] * buckets >> 32; }), 5)

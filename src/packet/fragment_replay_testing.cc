@@ -100,7 +100,7 @@ int main(int count, char** words) {
         {4096, static_cast<std::uint16_t>(RTE_PKTMBUF_HEADROOM + std::max(frames.largest(), 1920U))});
     const auto policy = parse_overlap_policy(words[2]);
     if (command == "fragment") {
-      fragment(static_cast<std::uint16_t>(std::atoi(words[2])), frames, *pool);
+      fragment(static_cast<std::uint16_t>(std::strtoul(words[2], nullptr, 10)), frames, *pool);
     } else if (command == "reassemble" && policy) {
       reassemble(*policy, frames, *pool);
     } else {

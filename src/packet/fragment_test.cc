@@ -138,7 +138,7 @@ std::pair<std::size_t, std::uint8_t> fragment_header_of(const Bytes& frame) {
   std::size_t at = kAtIp + 40;
   while (kind != 44) {
     kind = frame.at(at);
-    at += (frame.at(at + 1) + 1U) * 8;
+    at += (frame.at(at + 1) + std::size_t{1}) * 8;
   }
   return {at - kAtIp - 40, frame.at(at)};
 }
@@ -187,8 +187,8 @@ TEST_F(FragmentTest, NamesWhyItMakesNoFragments) {
 
 TEST_F(FragmentTest, FreesItsMbufsIfThePoolIsEmpty) {
   // The pool has 64 mbufs. One is the packet's.
-  EXPECT_EQ(fault(ethernet(0x0800, ipv4(17, pattern(63 * 8))), 28), Fault::none);
-  EXPECT_EQ(fault(ethernet(0x0800, ipv4(17, pattern(64 * 8))), 28), Fault::no_mbuf);
+  EXPECT_EQ(fault(ethernet(0x0800, ipv4(17, pattern(std::size_t{63} * 8))), 28), Fault::none);
+  EXPECT_EQ(fault(ethernet(0x0800, ipv4(17, pattern(std::size_t{64} * 8))), 28), Fault::no_mbuf);
 }
 
 TEST_F(FragmentTest, MakesChainsOfLongFragments) {
@@ -246,7 +246,7 @@ TEST_F(FragmentTest, IsUndoneByReassembly) {
       ASSERT_TRUE(added.is_completed());
       Bytes expected = frame;
       if (is_ipv4) {
-        const std::size_t checksum = frame.size() - payload.size() - (ipv4(17, {}, 0, options).size()) + 10;
+        const std::size_t checksum = frame.size() - payload.size() - ipv4(17, {}, 0, options).size() + 10;
         put_word(expected, checksum, get_word(added.packet, checksum));
       }
       EXPECT_EQ(added.packet, expected);

@@ -65,7 +65,8 @@ inline Bytes bytes_of(const rte_mbuf& packet) {
 /// Returns `size` bytes that tell their offset and `seed`.
 inline Bytes pattern(std::size_t size, unsigned seed = 0) {
   Bytes bytes(size);
-  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::uint8_t>(i / 8 + i % 8 * 32 + seed * 37);
+  for (std::size_t i = 0; i < size; ++i)
+    bytes[i] = static_cast<std::uint8_t>(i / 8 + i % 8 * 32 + std::size_t{seed} * 37);
   return bytes;
 }
 

@@ -96,7 +96,7 @@ class DatagramOracle {
       const bool continues = at > 0 && bytes_[at - 1].part == bytes_[at].part;
       numbered[at].part = continues ? numbered[at - 1].part : next_part_++;
     }
-    bytes_ = numbered;
+    bytes_ = std::move(numbered);
   }
 
   OverlapPolicy policy_;

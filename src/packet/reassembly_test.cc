@@ -24,7 +24,7 @@ using Reason = ReassemblyReason;
 constexpr std::size_t kIp = 14;  ///< Offset of the IP header in untagged frames.
 
 Bytes payload_of(const Bytes& frame) {
-  return slice(frame, kIp + (frame[kIp] & 0xFU) * 4, frame.size());
+  return slice(frame, kIp + (frame[kIp] & std::size_t{0xF}) * 4, frame.size());
 }
 std::size_t word_at(const Bytes& bytes, std::size_t at) {
   return bytes.at(at) * 256U + bytes.at(at + 1);

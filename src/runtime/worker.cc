@@ -216,7 +216,7 @@ std::uint64_t Worker::now() const noexcept {
 void Worker::tick() noexcept {
   const std::uint64_t steady = nanoseconds(rte_rdtsc());
   const std::uint64_t clock = capture_time_ != 0 ? capture_time_ : steady;
-  if (clock < next_tick_ && !(processed_ && steady - last_tick_ >= kTickInterval)) return;
+  if (clock < next_tick_ && (!processed_ || steady - last_tick_ < kTickInterval)) return;
   processed_ = false;
   last_tick_ = steady;
   next_tick_ = scheduler_.tick(clock);

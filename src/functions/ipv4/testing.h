@@ -19,11 +19,20 @@ using forwarding::testing_support::reason_of;
 using forwarding::testing_support::Runner;
 
 using Words = forwarding::testing_support::Words<Ipv4>;
-inline constexpr auto ip = &Words::ip;
-inline constexpr auto net = &Words::net;
-inline constexpr auto via = &Words::via;
-inline constexpr auto dev = &Words::dev;
-inline const Words::Target &kBlackhole = Words::kBlackhole, &kUnreachable = Words::kUnreachable;
+inline Ipv4Address ip(const std::string& text) {
+  return Words::ip(text);
+}
+inline Ipv4Prefix net(const std::string& text) {
+  return Words::net(text);
+}
+inline Words::Target via(const std::string& gateway, const std::string& port) {
+  return Words::via(gateway, port);
+}
+inline Words::Target dev(const std::string& port) {
+  return Words::dev(port);
+}
+inline const control::RouteTarget kBlackhole{.kind = control::RouteTarget::Kind::blackhole, .next_hops = {}};
+inline const control::RouteTarget kUnreachable{.kind = control::RouteTarget::Kind::unreachable, .next_hops = {}};
 
 /// Returns the ports wan 192.0.2.1/24, lan 10.0.0.1/16 and 10.9.0.1/31, dmz 172.16.0.1/30 with a short MTU, and bare
 /// without addresses.

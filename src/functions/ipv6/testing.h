@@ -22,11 +22,20 @@ using NextHop = control::NextHopOf<Ipv6>;
 using RouteTarget = control::RouteTargetOf<Ipv6>;
 
 using Words = forwarding::testing_support::Words<Ipv6>;
-inline constexpr auto ip = &Words::ip;
-inline constexpr auto net = &Words::net;
-inline constexpr auto via = &Words::via;
-inline constexpr auto dev = &Words::dev;
-inline const Words::Target &kBlackhole = Words::kBlackhole, &kUnreachable = Words::kUnreachable;
+inline Ipv6Address ip(const std::string& text) {
+  return Words::ip(text);
+}
+inline Ipv6Prefix net(const std::string& text) {
+  return Words::net(text);
+}
+inline Words::Target via(const std::string& gateway, const std::string& port) {
+  return Words::via(gateway, port);
+}
+inline Words::Target dev(const std::string& port) {
+  return Words::dev(port);
+}
+inline const RouteTarget kBlackhole{.kind = control::RouteKind::blackhole, .next_hops = {}};
+inline const RouteTarget kUnreachable{.kind = control::RouteKind::unreachable, .next_hops = {}};
 
 /// Returns the ports wan 2001:db8:1::1/64, lan 2001:db8:2::1/64 and 2001:db8:3::/127, dmz 2001:db8:4::1/126 with a
 /// short MTU, and bare without addresses.
