@@ -160,7 +160,7 @@ TEST_P(ReassemblyOfRandomFragments, GivesTheBytesOfTheOracle) {
     tester.flush();
     tester.take_handed_back();
   }
-  EXPECT_GT(completed, rounds / 20);
+  EXPECT_GT(completed, rounds / 40);
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, ReassemblyOfRandomFragments,

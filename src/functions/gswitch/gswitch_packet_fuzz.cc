@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   rules_key key;
   gswitch::PacketLayers layers;
   if (!gswitch::read_packet(segment.data(), segment.size(), bytes, 5, key, layers)) {
-    require(segment.size() < gswitch::kEthernetBytes + gswitch::kTagBytes);
+    require(segment.size() < gswitch::kEthernetBytes + kTagBytes);
     return 0;
   }
   RuleWords words;
