@@ -38,6 +38,7 @@ class Fragmentation {
 
   FragmentationResult run(rte_mempool& pool, std::span<rte_mbuf*> fragments) {
     FragmentationResult result{.fault = prepare()};
+    if (result.fault == FragmentationFault::none && payload_size_ == 0) result.fault = FragmentationFault::small_mtu;
     if (result.fault != FragmentationFault::none) return result;
     ChainReader payload(packet_, network_ + header_size_);
     for (std::uint32_t offset = 0; offset < payload_size_ && result.fault == FragmentationFault::none;) {

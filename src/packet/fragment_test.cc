@@ -167,6 +167,7 @@ TEST_F(FragmentTest, KeepsHeadersOfIpv6Together) {
 }
 
 TEST_F(FragmentTest, NamesWhyItMakesNoFragments) {
+  EXPECT_EQ(fault(ethernet(0x0800, ipv4(17, {})), 19), Fault::small_mtu);
   const Bytes four = ethernet(0x0800, ipv4(17, pattern(100))), six = ethernet(0x86DD, ipv6(17, udp(pattern(100))));
   EXPECT_EQ(fault(ethernet(0x0806, Bytes(100)), 50), Fault::no_ip);
   EXPECT_EQ(fault(four, 120), Fault::fits);
