@@ -95,7 +95,8 @@ struct Record {
 void fragment_again(rte_mbuf* packet, std::uint16_t mtu) {
   std::array<rte_mbuf*, 64> fragments{};
   const PacketHeaders headers = parse_headers(*packet);
-  require(!headers.has(PacketHeaders::kFragment));
+  // The payload of an IPv6 datagram may begin with a second fragment header.
+  require(!headers.has(PacketHeaders::kFragment) || headers.has(PacketHeaders::kIpv6));
   const FragmentationResult result = fragment_packet(*packet, headers, mtu, 1, pool(), fragments);
   require((result.fault == FragmentationFault::none) == (result.count > 0));
   for (std::size_t i = 0; i < result.count; ++i) {
