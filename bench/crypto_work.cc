@@ -11,7 +11,7 @@
 namespace penumbra::bench {
 namespace {
 
-constexpr std::size_t kSecretBytes = 64, kHeader = 24, kNonce = 16;
+constexpr std::size_t kSecretBytes = 64, kHeader = 24, kNonceRoom = 16;
 /// Bytes of a packet's place: an odd number of lines, so that packets spread over the sets of a cache.
 constexpr std::size_t kRoom = std::size_t{37} * 64;
 
@@ -36,7 +36,7 @@ CipherPackets::CipherPackets(const CipherSuite& suite, std::uint32_t bytes, std:
       plain_(kChunk * kRoom),
       sealed_(kChunk * kRoom),
       opened_(kChunk * kRoom),
-      nonces_(kChunk * kNonce) {
+      nonces_(kChunk * kNonceRoom) {
   for (auto* const filled : {&plain_, &sealed_, &nonces_}) {
     for (auto& byte : *filled) byte = static_cast<std::uint8_t>(random.next());
   }
@@ -45,7 +45,7 @@ CipherPackets::CipherPackets(const CipherSuite& suite, std::uint32_t bytes, std:
     cipher_packet sealing{}, opening{};
     sealing.source = &plain_[at];
     sealing.destination = &sealed_[at];
-    sealing.nonce = &nonces_[place * kNonce];
+    sealing.nonce = &nonces_[place * kNonceRoom];
     sealing.aad = &sealed_[at - suite.aad_bytes];
     sealing.tag = &sealed_[at + bytes];
     sealing.bytes = bytes;
