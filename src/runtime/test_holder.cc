@@ -23,7 +23,7 @@ constexpr std::uint64_t kHoldTime = 2'000'000;  // nanoseconds
 class Holder final : public Function {
  public:
   Holder(std::optional<HolderRole> role, const FunctionContext& context)
-      : role_(role), stage_(context.stage), ticks_(context.workers), table_("test_holder") {
+      : role_(role), stage_(context.stage), released_(context.workers), table_("test_holder") {
     static constexpr std::uint32_t kHolderView = 0x5A5AA5A5;
     table_.publish(kHolderView, std::vector<TableRegion>{});
   }
@@ -39,19 +39,19 @@ class Holder final : public Function {
   }
   void exchange(Function& /*next*/) override {}
   nlohmann::ordered_json show(std::string_view /*topic*/, std::span<const std::string> /*arguments*/) const override {
-    return {{"ticks", ticks_.sum(0)}};
+    return {{"released_by_ticks", released_.begin()->part.get()}};
   }
 
   HolderRole role_of(const Frame& frame) const {
     return role_.value_or(static_cast<HolderRole>(frame.sequence % kHolderRoles));
   }
   std::uint16_t stage() const { return stage_; }
-  Counters<1>& ticks() { return ticks_; }
+  Counter& released(std::size_t worker) { return released_.of(worker); }
 
  private:
   const std::optional<HolderRole> role_;
   const std::uint16_t stage_;
-  Counters<1> ticks_;
+  PerWorker<Counter> released_;  ///< packets that tick() released
   Table table_;
 };
 
@@ -119,8 +119,7 @@ class HolderWorker final : public FunctionWorker {
   }
 
   std::uint64_t tick(std::uint64_t now) noexcept override {
-    function_.ticks().add(worker_, 0);
-    while (!held_.empty() && held_.front().until <= now) release_first();
+    for (; !held_.empty() && held_.front().until <= now; release_first()) function_.released(worker_).add(1);
     return held_.empty() ? kNever : held_.front().until;
   }
   bool finish() noexcept override {
@@ -185,7 +184,7 @@ std::unique_ptr<FunctionWorker> Holder::open_worker(const WorkerContext& context
 [[maybe_unused]] const bool kHolder = register_function(
     {.name = "test_holder",
      .summary = "holds, makes, joins and redirects packets",
-     .topics = {{"holder", "how often the holder got a tick"}},
+     .topics = {{"holder", "how many packets the ticks of the first worker released"}},
      .create = [](const ConfigNode& config, const FunctionContext& context) -> std::unique_ptr<Function> {
        std::optional<HolderRole> role;
        if (const ConfigNode node = config.get("role"); node.present()) {

@@ -73,7 +73,7 @@ TEST_F(ResyncTest, ClientsThatComeAndGoAndDoNotTellEverythingDoNotKeepThemForEve
   resync_.connected(at(99s), 5);
   resync_.lost(at(101s));
   EXPECT_EQ(due(101s, 2), Due::sweep) << "what the last one did not report again";
-  EXPECT_EQ(due(102s, 2), Due::nothing) << "what it did is held anew";
+  EXPECT_EQ(due(102s, 2), Due::nothing) << "its routes are held again";
   EXPECT_EQ(due(201s, 2), Due::withdraw);
 }
 

@@ -217,7 +217,7 @@ TEST(Ipv4Runs, LeavesALineAsItIsUntilNoReaderIsThere) {
        ++slash16) {
     table.insert(prefix_of(slash16 << 16 | 0xFF00, 24), 3);
   }
-  EXPECT_FALSE(std::ranges::equal(nodes, std::span(line, nodes.size()))) << "it is used anew";
+  EXPECT_FALSE(std::ranges::equal(nodes, std::span(line, nodes.size()))) << "the freed line is used again";
 }
 
 TEST(RunValues, GivesSinglesAPlaceEachAndNoBlock) {
