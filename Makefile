@@ -8,6 +8,7 @@ SHELL := /bin/bash
 BIN := build/release/bin/penumbra
 BENCH := build/release/bin/penumbra-bench
 VENV := build/venv
+REPORT := $(VENV)/bin/python tools/report
 JOBS ?= $(shell nproc)
 # Each fuzzer runs for this number of seconds.
 FUZZ_SECONDS ?= 60
@@ -53,11 +54,12 @@ run: build ## the main job: a full IPv4 table, traffic from capture to capture, 
 
 # The following goals run tests.
 
-# pip installs the packages of the system tests, and a clang-tidy that skips system headers and is twice as fast as
-# Debian's.
-$(VENV)/.ready: tests/requirements.txt
+# pip installs the packages of the system tests and of reports, and a clang-tidy that skips system headers and is twice as
+# fast as Debian's.
+$(VENV)/.ready: tests/requirements.txt tools/report/requirements.txt
+$(VENV)/.report: tools/report/requirements.txt
 $(VENV)/.tidy: tools/requirements.txt
-$(VENV)/.ready $(VENV)/.tidy:
+$(VENV)/.ready $(VENV)/.report $(VENV)/.tidy:
 	@echo "Installing the Python packages of $< into $(VENV)"
 	@/usr/bin/python3 -m venv $(VENV)
 	@$(VENV)/bin/pip install -q --disable-pip-version-check -r $<
@@ -111,11 +113,11 @@ fuzz: setup-test build ## each fuzzer for FUZZ_SECONDS (60)
 # The following goals measure, package and check.
 
 .PHONY: bench
-bench: setup-bench build ## every measurement of this machine and a report of them in build/bench (15 minutes)
+bench: setup-bench build $(VENV)/.report ## every measurement of this machine and a report of them in build/bench (15 minutes)
 	@mkdir -p build/bench
 	@status=0; results=build/bench/$$($(BIN) --version | cksum | cut -d ' ' -f 1).json; \
 	$(BENCH) all --budget $(BENCH_BUDGET) -o $$results || status=$$?; \
-	$(BENCH) report $$results -o build/bench/report.html; \
+	$(REPORT) $$results -o build/bench/report.html; \
 	if [ $$status = 4 ]; then echo "Some bars are missed here: the report says which."; else exit $$status; fi
 
 .PHONY: bench-gpu
@@ -124,9 +126,9 @@ bench-gpu: build ## this machine's GPU and the engines on it (9 minutes); withou
 	@if compgen -G '/dev/nvidia[0-9]*' >/dev/null; then bash build/gpu-bench/run --budget 9m -o build/gpu-bench/results.json; fi
 
 .PHONY: report
-report: build ## docs/report: a page and plots of the results that are kept in bench/results
+report: setup-bench $(VENV)/.report ## docs/report: a page and plots of the results that are kept in bench/results
 	@rm -rf docs/report/plots
-	@$(BENCH) report bench/results/*.json -o docs/report/index.html --plots docs/report/plots
+	@$(REPORT) bench/results/*.json -o docs/report/index.html --plots docs/report/plots
 
 .PHONY: bundle
 bundle: build ## a stripped, relocatable tarball in build/bundle
@@ -144,6 +146,13 @@ test-upgrade: deb ## upgrades from a package with the scripts and files of the c
 .PHONY: test-full-table
 test-full-table: setup-test build $(VENV)/.ready ## a full BGP table through FRR while traffic flows, by the kernel and by FPM (3 minutes)
 	@PENUMBRA_FULL_TABLE=1 $(VENV)/bin/pytest -q -rs tests/test_full_table.py
+
+# Open vSwitch is built in this folder.
+OVS_FOLDER ?= /var/tmp/penumbra-ovs
+.PHONY: test-ovs
+test-ovs: setup-test build $(VENV)/.ready ## Open vSwitch on Penumbra, built with the provider, and its own tests (root; 10 minutes)
+	@integrations/openvswitch/build $(OVS_FOLDER)
+	@PENUMBRA_OVS=$(OVS_FOLDER) $(VENV)/bin/pytest -q -rs tests/test_openvswitch.py
 
 .PHONY: test-service
 test-service: deb setup-service ## installs the package in a virtual machine and tries its service (root; reaches Debian's archive)

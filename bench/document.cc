@@ -48,11 +48,11 @@ bool is_of(const nlohmann::json& entry, const Benchmark& benchmark) {
 }  // namespace
 
 bool is_measured(const nlohmann::json& entry) {
-  return std::ranges::none_of(report::Nothing::kKeys, [&entry](const char* key) { return entry.contains(key); });
+  return std::ranges::none_of(Nothing::kKeys, [&entry](const char* key) { return entry.contains(key); });
 }
 
 Document::Document(const Options& options, nlohmann::json machine, nlohmann::json build) : options_(options) {
-  json_ = {{"schema", report::kSchema},
+  json_ = {{"schema", kSchema},
            {"machine", std::move(machine)},
            {"build", std::move(build)},
            {"date", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
@@ -81,7 +81,7 @@ void Document::take_over(const std::filesystem::path& file) {
     throw std::invalid_argument(fmt::format("cannot read {}", file.string()));
   }
   const nlohmann::json found = nlohmann::json::parse(stream, nullptr, false);
-  if (!found.is_object() || found.value("schema", nlohmann::json()) != report::kSchema || !found.contains("results") ||
+  if (!found.is_object() || found.value("schema", nlohmann::json()) != kSchema || !found.contains("results") ||
       !found["results"].is_array() || !std::ranges::all_of(found["results"], &is_entry)) {
     throw std::invalid_argument(fmt::format("{} is no document of results; it is not overwritten", file.string()));
   }

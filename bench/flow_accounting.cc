@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "lookup_contender.h"
 #include "on_engine.h"
+#include "packet/mbuf_metadata.h"
 #include "penumbra/bytes.h"
 #include "penumbra/chunk.h"
 #include "penumbra/lookup_function.h"
@@ -39,7 +40,7 @@ constexpr std::array<std::uint8_t, 60> kTcpFrame{2,    0, 0, 0,  0, 1, 2, 0, 0, 
 class AccountedPackets {
  public:
   AccountedPackets() : frames_(Chunk::kCapacity) {
-    for (auto& [bytes, mbuf] : frames_) {
+    for (auto& [bytes, mbuf, metadata] : frames_) {
       std::ranges::copy(kTcpFrame, bytes.begin());
       mbuf.buf_addr = bytes.data();
       mbuf.data_len = kTcpFrame.size();
@@ -56,6 +57,7 @@ class AccountedPackets {
       store(ip + 16, mixed);
       store(ip + 20, static_cast<std::uint16_t>(flows[i]));
       store(ip + 22, std::uint16_t{0xBB01});
+      clear_metadata(frames_[i].mbuf);
       chunk.packets[i] = &frames_[i].mbuf;
     }
     chunk.size = static_cast<std::uint16_t>(count);
@@ -67,6 +69,7 @@ class AccountedPackets {
   struct alignas(64) Frame {
     std::array<std::uint8_t, kTcpFrame.size()> bytes{};
     rte_mbuf mbuf{};
+    PacketMetadata metadata;  ///< The private area follows the mbuf.
   };
   std::vector<Frame> frames_;
 };

@@ -9,9 +9,6 @@
 #include <stdexcept>
 
 namespace penumbra::bench {
-
-using report::Nothing;
-
 namespace {
 
 /// Formats a number of any size with four significant digits.
@@ -120,7 +117,7 @@ std::vector<double> Report::tell(nlohmann::json entry, std::span<const Series> c
     const Spread values = spread(series.samples);
     nlohmann::json& row = entry["contenders"][i];
     row["name"] = series.name;
-    row["role"] = name_of(series.role);
+    row["role"] = role_name(series.role);
     row["samples"] = series.samples;
     row["value"] = to_json(values);
     if (!series.curve.empty()) row["curve"] = series.curve;

@@ -11,17 +11,12 @@
 #include <variant>
 #include <vector>
 
-#include "report/results_format.h"
+#include "results_format.h"
 
 namespace penumbra::bench {
 
 /// Returns a size in the largest unit that is not above it, rounded down: "8 GiB".
 std::string size_name(std::size_t bytes);
-
-using report::BarCount;
-using report::Role;
-using report::Spread;
-using report::spread;
 
 /// Samples of one contender, one per round.
 struct Series {

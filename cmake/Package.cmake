@@ -2,6 +2,9 @@
 # Installs the files and builds the Debian package (make deb). Libraries of Debian are dependencies; DPDK is included.
 include(GNUInstallDirs)
 install(TARGETS penumbra_cli RUNTIME)
+install(TARGETS penumbra_xfrm_preload LIBRARY DESTINATION lib/penumbra)
+# OpenSSL looks for providers in this folder.
+install(TARGETS penumbra_openssl LIBRARY DESTINATION lib/${CMAKE_LIBRARY_ARCHITECTURE}/ossl-modules)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR})
 install(FILES README.md LICENSE examples/router.yaml examples/live-router.yaml DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs packaging/grafana DESTINATION ${CMAKE_INSTALL_DOCDIR})
@@ -23,7 +26,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "systemd | adduser")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS iproute2)
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3 (>= 3.11)")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3 (>= 3.11), libhyperscan5")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/postinst
                                        ${PROJECT_SOURCE_DIR}/packaging/prerm ${PROJECT_SOURCE_DIR}/packaging/postrm)

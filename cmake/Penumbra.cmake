@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Defines functions for the folders of modules. No list names a module; each module adds itself to one of two libraries:
 #
-#   penumbra_shaders    tables, shaders, engines; needs a compiler only
+#   penumbra_tables    tables, shaders, engines; needs a compiler only
 #   penumbra_dataplane  everything else; needs DPDK
 include_guard()
 
@@ -16,7 +16,7 @@ function(penumbra_engine name)
     return()
   endif()
   list(TRANSFORM arg_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
-  target_sources(penumbra_shaders PRIVATE ${arg_SOURCES})
+  target_sources(penumbra_tables PRIVATE ${arg_SOURCES})
   set_property(GLOBAL APPEND PROPERTY PENUMBRA_VARIANTS ${name}|${CMAKE_CURRENT_SOURCE_DIR}/${arg_VARIANT}|${arg_GOPT})
 endfunction()
 
@@ -34,17 +34,23 @@ macro(penumbra_gopt_header file)
       VERBATIM
       COMMENT "gopt ${arg_HEADER}")
     add_custom_target(${NAME}_gopt DEPENDS ${rewritten})
-    add_dependencies(penumbra_shaders ${NAME}_gopt)
+    add_dependencies(penumbra_tables ${NAME}_gopt)
   endif()
-  set_source_files_properties(${file} TARGET_DIRECTORY penumbra_shaders PROPERTIES OBJECT_DEPENDS ${rewritten})
+  set_source_files_properties(${file} TARGET_DIRECTORY penumbra_tables PROPERTIES OBJECT_DEPENDS ${rewritten})
 endmacro()
 
-# penumbra_shader(NAME name HEADER x.shader.h FUNCTION f [SOURCES owner.cc ...] [AVX512 x.avx512.h g] [CUDA x.cuda.h h])
-# builds a shader for every engine, and the owner of its table. The header is also compiled as C11, which checks that it
-# uses the common subset only. AVX512 names a header with an equivalent function for cores with AVX-512 (the level
-# x86-64-v4). CUDA names one for the engine `cuda`: all threads of a row call its function.
+# penumbra_shader(NAME name HEADER x.shader.h FUNCTION f [SOURCES owner.cc ...] [AVX512 x.avx512.h g [feature ...]]
+# [LIBRARY x.library.h l] [CUDA x.cuda.h h] [NO_HINTS] [EXCEPT engine ...]) builds a shader for every engine, and the
+# owner of its table. The header is also compiled as C11, which checks that it uses the common subset only.
+#
+# - AVX512 names a header with an equivalent function for cores with AVX-512 (the level x86-64-v4) and the named
+#   features, as GCC spells them.
+# - LIBRARY names one that calls a library. CPU engines prefer it to the other forms.
+# - CUDA names one for the engine `cuda`: all threads of a row call its function.
+# - NO_HINTS: the source has no hint for gopt, so the engine `gopt` runs it as it is.
+# - EXCEPT names engines that do not run the shader.
 function(penumbra_shader)
-  cmake_parse_arguments(arg "" "NAME;HEADER;FUNCTION" "SOURCES;AVX512;CUDA" ${ARGN})
+  cmake_parse_arguments(arg "NO_HINTS" "NAME;HEADER;FUNCTION" "SOURCES;AVX512;LIBRARY;CUDA;EXCEPT" ${ARGN})
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src OUTPUT_VARIABLE folder)
   set(NAME ${arg_NAME})
   set(HEADER ${folder}/${arg_HEADER})
@@ -52,10 +58,21 @@ function(penumbra_shader)
   set(AVX512_HEADER ${HEADER})
   set(AVX512_FUNCTION nullptr)
   if(arg_AVX512)
-    list(GET arg_AVX512 0 AVX512_HEADER)
-    list(GET arg_AVX512 1 AVX512_FUNCTION)
+    list(POP_FRONT arg_AVX512 AVX512_HEADER AVX512_FUNCTION)
     set(AVX512_HEADER ${folder}/${AVX512_HEADER})
     set(AVX512_FUNCTION &${AVX512_FUNCTION})
+  endif()
+  set(HAS_FEATURES "true")
+  foreach(feature IN LISTS arg_AVX512)
+    string(APPEND HAS_FEATURES " && __builtin_cpu_supports(\"${feature}\")")
+  endforeach()
+  set(LIBRARY_HEADER ${HEADER})
+  set(LIBRARY_FUNCTION nullptr)
+  if(arg_LIBRARY)
+    list(GET arg_LIBRARY 0 LIBRARY_HEADER)
+    list(GET arg_LIBRARY 1 LIBRARY_FUNCTION)
+    set(LIBRARY_HEADER ${folder}/${LIBRARY_HEADER})
+    set(LIBRARY_FUNCTION &${LIBRARY_FUNCTION})
   endif()
   set(CUDA_HEADER ${HEADER})
   set(CUDA_FUNCTION ${FUNCTION})
@@ -65,13 +82,20 @@ function(penumbra_shader)
     set(CUDA_HEADER ${folder}/${CUDA_HEADER})
   endif()
   list(TRANSFORM arg_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
-  target_sources(penumbra_shaders PRIVATE ${arg_SOURCES})
+  target_sources(penumbra_tables PRIVATE ${arg_SOURCES})
   get_property(variants GLOBAL PROPERTY PENUMBRA_VARIANTS)
   foreach(variant IN LISTS variants)
     string(REPLACE "|" ";" variant ${variant})
     list(GET variant 0 engine)
     list(GET variant 1 template)
     list(GET variant 2 needs_gopt)
+    if(engine IN_LIST arg_EXCEPT)
+      continue()
+    endif()
+    if(needs_gopt AND arg_NO_HINTS)
+      set(needs_gopt FALSE)
+      string(REPLACE variant.cc.in plain_variant.cc.in template ${template})
+    endif()
     cmake_path(GET template STEM LAST_ONLY stem)
     cmake_path(GET stem EXTENSION LAST_ONLY extension)
     set(file ${PROJECT_BINARY_DIR}/shaders/${NAME}.${engine}${extension})
@@ -79,20 +103,20 @@ function(penumbra_shader)
     if(extension STREQUAL .cu)
       target_sources(penumbra_cuda PRIVATE ${file})
     else()
-      target_sources(penumbra_shaders PRIVATE ${file})
+      target_sources(penumbra_tables PRIVATE ${file})
     endif()
     if(needs_gopt)
       penumbra_gopt_header(${file})
     endif()
   endforeach()
-  if(TARGET penumbra_cuda)  # for an engine whose kernel contains all shaders
+  if(TARGET penumbra_cuda AND NOT cuda-resident IN_LIST arg_EXCEPT)  # an engine whose kernel contains all shaders
     set_property(TARGET penumbra_cuda APPEND PROPERTY PENUMBRA_SHADER_HEADERS ${HEADER})
     set_property(TARGET penumbra_cuda APPEND PROPERTY PENUMBRA_SHADER_FUNCTIONS ${FUNCTION})
     set_property(TARGET penumbra_cuda APPEND PROPERTY PENUMBRA_SHADER_NAMES ${NAME})
   endif()
   set(file ${PROJECT_BINARY_DIR}/shaders/${NAME}.c11.c)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/c11_check.c.in ${file} @ONLY)
-  target_sources(penumbra_shaders PRIVATE ${file})
+  target_sources(penumbra_tables PRIVATE ${file})
 endfunction()
 
 # penumbra_sources(x.cc ...) adds sources to penumbra_dataplane, for example those of a function's folder.
@@ -123,7 +147,7 @@ function(penumbra_test name)
     return()
   endif()
   if(arg_SHADERS)
-    set(library penumbra_with_shaders)
+    set(library penumbra_with_tables)
   else()
     set(library penumbra)
   endif()

@@ -6,7 +6,7 @@ same flows and frames on the same DPDK devices, alternately, with one core each.
     sudo PYTHON tests/classify_figures.py [--rounds N] [--seconds N] [-o FILE]
 
 FILE is a document that `penumbra-bench run -o` wrote with this build on this machine. The figures are added to it (E14),
-so that `penumbra-bench report` shows them.
+so that tools/report shows them.
 
 Frames come from net_pcap, which replays a capture in a loop and copies each frame, and go to net_null, which drops
 them. Both switches pay this cost. The time of a packet is the CPU time of the thread that forwards it. First, both

@@ -3,6 +3,7 @@
 themselves."""
 
 import glob
+import html
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import re
 import pytest
 
 from conftest import SANITIZED, penumbra, penumbra_bench
+from report_pages import run_report
 
 #: Holds the measurements of the papers (E1 to E22).
 MEASUREMENTS = {f"E{i}" for i in range(1, 23)}
@@ -28,9 +30,9 @@ def test_the_whole_routers_benchmark_checks_its_answers(tmp_path, monkeypatch):
     assert report["rounds"] == 1 and report["seconds"] > 0
     # The report must accept the written data about the machine and the build.
     page = tmp_path / "report.html"
-    done = penumbra_bench("report", results, "-o", page)
+    done = run_report(results, "-o", page)
     assert done.returncode == 0, done.stderr
-    assert "AVX-512" in page.read_text()
+    assert json.loads(results.read_text())["build"]["version"] in html.unescape(page.read_text())
     # A second run does not measure again. A missed bar must not cause a second document on standard output.
     missed = {**report["bars"][0], "value": 0.5, "met": False}
     results.write_text(json.dumps({**json.loads(results.read_text()), "results": [{**report, "bars": [missed]}]}))
@@ -99,11 +101,12 @@ def test_results_of_another_kind_are_not_overwritten(tmp_path):
 @pytest.mark.parametrize("command", ["bench", "report"])
 def test_the_router_says_where_the_benchmarks_are(command):
     done = penumbra(command, "forward")
-    assert done.returncode == 2 and f"unknown command '{command}'" in done.stderr and "penumbra-bench" in done.stderr
+    assert done.returncode == 2 and f"unknown command '{command}'" in done.stderr
+    assert {"bench": "penumbra-bench", "report": "tools/report"}[command] in done.stderr
 
 
 def test_help_and_version():
     assert "list" in penumbra_bench("--help").stdout and "Usage: penumbra-bench" in penumbra_bench("run", "--help").stdout
     assert penumbra_bench("--version").stdout == penumbra("--version").stdout
     alone = penumbra_bench()
-    assert alone.returncode == 2 and "  report " in alone.stderr and "Begin with `penumbra-bench list`" in alone.stderr
+    assert alone.returncode == 2 and "  run " in alone.stderr and "Begin with `penumbra-bench list`" in alone.stderr

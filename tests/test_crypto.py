@@ -231,22 +231,27 @@ def test_cavp_digests(digest):
     check(cases)
 
 
-def memcheck(what):
-    """Returns the exit code of secrets_check in memcheck: 9 if memcheck complains."""
+def memcheck(what, program="secrets_check"):
+    """Returns the exit code of a program in memcheck: 9 if memcheck complains."""
     if conftest.SANITIZED:
         pytest.skip("valgrind does not run a sanitizer's build")
     if not shutil.which("valgrind"):
         pytest.skip("valgrind is not installed")
-    words = ["valgrind", "--quiet", "--error-exitcode=9", TESTS / "secrets_check", what]
+    words = ["valgrind", "--quiet", "--error-exitcode=9", TESTS / program, what]
     done = subprocess.run(words, capture_output=True, text=True, timeout=4 * conftest.PATIENCE)
     if done.returncode == 77:
-        pytest.skip("secrets_check was built without the headers of valgrind")
+        pytest.skip("the program was built without the headers of valgrind")
     return done.returncode, done.stderr
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_no_secret_decides_a_branch_or_an_address(form):
     assert memcheck(form) == (0, "")
+
+
+@pytest.mark.parametrize("form", ["plain", "ifma"])
+def test_no_secret_of_rsa_decides_a_branch_or_an_address(form):
+    assert memcheck(form, "rsa_secrets_check") == (0, "")
 
 
 def test_memcheck_finds_an_address_that_a_secret_decides():

@@ -135,6 +135,11 @@ def test_explains_by_a_configuration_alone(bench):
 MACS = ["smac", "02:00:00:00:00:aa", "dmac", "02:00:00:00:00:bb"]
 #: An Interest for /a in an Ethernet frame from that station.
 INTEREST = "020000000001" + "0200000000aa" + "8624" + "050b" + "0703080161" + "0a0401020304"
+#: The first fragment of a datagram of UDP from 192.0.2.1 to 192.0.2.2.
+FRAGMENT = "020000000001" + "0200000000aa" + "0800" + "45000024000120004011d6c4c0000201c0000202" + "1234003500100000" + 8 * "00"
+#: Everything goes through a tunnel.
+SA = f"src 192.0.2.1 dst 192.0.2.2 proto esp spi 0x100 mode tunnel aead 'rfc4106(gcm(aes))' 0x{'01' * 20} 128\n"
+SP = "src 0.0.0.0/0 dst 0.0.0.0/0 dir out tmpl src 192.0.2.1 dst 192.0.2.2 proto esp mode tunnel\n"
 #: Each function has a pipeline, the topics that a packet may change, and a packet that would change them.
 FUNCTIONS = {
     "acl": ("  - acl: {rules: entries.txt}", [["acl"]], WEB),
@@ -142,12 +147,16 @@ FUNCTIONS = {
     "ipv4": ("  - ipv4: {routes: routes.txt, neighbours: neighbours.txt}", [["neighbours"]], WEB),
     "ipv6": ("  - ipv6: {}", [["neighbours"]], ["src", "2001:db8:1::9", "dst", "2001:db8:2::9"]),
     "l2": ("  - l2", [["stations"], ["learning"]], MACS),
-    "gswitch": ("  - gswitch: {flows: flows.txt, miss: flood}", [["gswitch"]], MACS),
+    "gswitch": ("  - gswitch: {flows: flows.txt, miss: flood}", [["gswitch"], ["gswitch-shader"]], MACS),
+    "megaflows": ("  - megaflows: {socket: megaflows.sock}", [["megaflows"], ["megaflows-status"], ["megaflows-meters"]], MACS),
     "ndn": (
         '  - ndn: {routes: names.txt, faces: [{name: a, port: wan, remote: "ether://[02:00:00:00:00:aa]"}]}',
         [["faces"], ["names"]],
         ["--hex", INTEREST],
     ),
+    "ipsec": ("  - ipsec: {states: sa.txt, policies: sp.txt, marks: marks}", [["sa"], ["policy"], ["ipsec"]], WEB),
+    "ids": ("  - ids: {rules: [ids.rules]}", [["ids"], ["ids", "flows"], ["ids", "profile"]], [*WEB[:4], "proto", "udp"]),
+    "reassembly": ("  - reassembly", [["reassembly"]], ["--hex", FRAGMENT]),
     "echo": ("  - echo", [], MACS),
 }
 
@@ -160,7 +169,15 @@ def test_every_function_stands_here(bench):
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_changes_nothing(bench, function):
     pipeline, topics, packet = FUNCTIONS[function]
-    for file, text in (("entries.txt", ENTRIES), ("flows.txt", "priority=1,in_port=2 actions=drop\n"), ("names.txt", "")):
+    files = {
+        "entries.txt": ENTRIES,
+        "flows.txt": "priority=1,in_port=2 actions=drop\n",
+        "names.txt": "",
+        "ids.rules": "alert udp any any -> any any (sid:1;)\n",
+        "sa.txt": SA,
+        "sp.txt": SP,
+    }
+    for file, text in files.items():
         (bench.folder / file).write_text(text)
     bench.configure(PORTS, ROUTES, NEIGHBOURS, pipeline=pipeline)
     with bench.start() as router:

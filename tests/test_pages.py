@@ -16,7 +16,7 @@ from pages import FENCE, FIRST_OF_PIPE, FOR_A_SECOND, LONG, Page
 pytestmark = pytest.mark.release_only
 PAGES = {str(path.relative_to(conftest.ROOT)): path for path in [conftest.ROOT / "README.md", *sorted((conftest.ROOT / "docs").rglob("*.md"))]}
 #: Fenced blocks may have these languages. Commands are in blocks of `sh`.
-LANGUAGES = {"", "c", "cmake", "json", "python", "sh", "yaml"}
+LANGUAGES = {"", "c", "cmake", "cpp", "json", "python", "sh", "yaml"}
 #: Lines of commands begin like this. The pattern finds commands in blocks that are not marked as `sh`.
 COMMAND = re.compile(r"(\$|sudo|make|cmake|ip|tools/\S+|build/\S+|penumbra [a-z-]+) ")
 

@@ -195,6 +195,10 @@ def test_a_port_changes_its_addresses_mtu_and_twin(bench, network):
         ports[0]["queues"] = 2
         bench.configure(ports, pipeline="  - ipv4: {follow: [kernel]}")
         assert "ports.a.queues" in reload(router, code=1)
+        ports[0]["name"] = "outside"
+        bench.configure(ports, pipeline="  - ipv4: {follow: [kernel]}")
+        assert "ports.outside.queues (ports.a until now)" in reload(router, code=1)
+        assert set(counts(router)) == {"a", "b"} and is_answered(network.h1, "10.2.0.2")
         router.stop()
 
 

@@ -24,10 +24,12 @@ struct Verdict {
     pass,       ///< Undecided: the next function decides. After the last function, a drop as `undecided`.
     send,       ///< The packet leaves by port `value`.
     replicate,  ///< The packet leaves by the ports that the chunk's `replications` lists.
-    hold,       ///< A function keeps the packet (Emitter::hold). The chunk must not use the packet any more.
-    go_to,      ///< The packet went to stage `value` in another chunk (Emitter::go_to). The chunk must not use it.
-    drop,       ///< A drop for reason `value`.
-    punt,       ///< The packet goes to the host's stack for reason `value`.
+    /// A function keeps the packet (Emitter::hold), or another worker got it (Emitter::replace; `value` is 1). The
+    /// chunk must not use the packet any more.
+    hold,
+    go_to,  ///< The packet went to stage `value` in another chunk (Emitter::go_to). The chunk must not use it.
+    drop,   ///< A drop for reason `value`.
+    punt,   ///< The packet goes to the host's stack for reason `value`.
   };
   Kind kind = Kind::pass;
   std::uint16_t value = 0;  ///< A port's index, a reason's index in the pipeline's list, or a stage's index.
@@ -76,6 +78,7 @@ class ColumnSpace {
 /// A chunk has the packets of one receive, in order. One worker owns each chunk.
 struct Chunk {
   static constexpr std::uint16_t kCapacity = 64;
+  static constexpr std::uint32_t kMostItems = 256;  ///< of a job; several may belong to a packet, others to none
 
   std::uint16_t size = 0;
   std::uint16_t rx_port = 0;  ///< Index of the receive port.
@@ -92,10 +95,12 @@ struct Chunk {
   std::array<Verdict, kCapacity> verdicts;
   std::array<Replication, kCapacity> replications;  ///< Valid for packets whose verdict is `replicate`.
 
-  /// The batch of the current function's job. The job starts if the batch has items.
+  /// The batch of the current function's job. The job starts if the batch has items. For a shader with payload,
+  /// process() finds both base addresses set to payload_base().
   Batch batch;
-  std::uint8_t shader = 0;                             ///< The job's shader: an index in Function::shaders().
-  std::array<std::uint8_t, kCapacity> packet_of_item;  ///< Index of the packet that item i of the batch belongs to.
+  std::uint8_t shader = 0;  ///< The job's shader: an index in Function::shaders().
+  /// Index of the packet that item i of the batch belongs to. An item of no packet has any value.
+  std::array<std::uint8_t, kMostItems> packet_of_item;
   ColumnSpace columns;
   /// Data besides the batch's columns that process() leaves for resume(), allocated in `columns`.
   void* stage_scratch = nullptr;

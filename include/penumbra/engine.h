@@ -4,6 +4,7 @@
 // EngineInfo. Engines know shaders by name and batches by shape, but not packets.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -46,10 +47,22 @@ class EngineQueue {
   virtual bool fetches_ahead() const noexcept { return false; }
   /// Returns the next queued batch that is done, or null.
   virtual Batch* poll() noexcept = 0;
+  /// Returns an eventfd that becomes readable soon after a batch in flight may be done, for a service that sleeps in
+  /// poll(2) or epoll(7). Returns -1 if no batch is in flight. The queue owns the descriptor. Each call makes it
+  /// unreadable and arms it once; call poll() after it and before the sleep. The descriptor may become readable
+  /// without a finished batch. An engine that answers `queued` overrides this function. Throws std::system_error if the
+  /// process has no descriptor left.
+  virtual int wake_descriptor() { return -1; }
+  /// Sleeps until poll() returns a batch, and returns the batch. Returns null after `timeout`, or at once if no batch
+  /// is in flight. For services: a worker of the router never sleeps here. Throws as wake_descriptor().
+  Batch* wait(std::chrono::milliseconds timeout);
   /// Declares memory that columns of later batches may lie in. An engine with its own memory then reads and writes long
   /// columns in place, without a copy on the host. Call during set-up: the call may take as long as touching all of the
-  /// memory. After a device failure, which notes() reports, the accelerator may still write outputs in this memory.
+  /// memory, unless Engine::register_memory() has registered it. After a device failure, which notes() reports, the
+  /// accelerator may still write outputs in this memory.
   virtual void share(std::shared_ptr<const HugeMemory> /*memory*/) {}
+  /// Ends share() of the memory, while no batch is in flight.
+  virtual void unshare(const HugeMemory& /*memory*/) {}
 };
 
 /// A measured optimum of an engine for a shader and one size class of tables.
@@ -61,6 +74,7 @@ struct EngineCalibration {
   // NOLINTBEGIN(readability-redundant-member-init): initialisers may omit the members
   std::string calibration_key = {};  ///< The Engine::calibration_key() for which the calibration holds.
   std::vector<double> figures = {};  ///< Further measurements, in the engine's own terms.
+  std::uint32_t length = 0;          ///< Bytes of an item's payload with which it was measured; 0 without payload.
   // NOLINTEND(readability-redundant-member-init)
 };
 
@@ -85,13 +99,17 @@ class Engine {
   virtual std::unique_ptr<EngineQueue> open_queue() = 0;
   /// Returns a queue for a worker that will run on `core`. An engine with several devices selects a near one.
   virtual std::unique_ptr<EngineQueue> open_queue_for(unsigned /*core*/) { return open_queue(); }
+  /// Registers memory with the engine's devices until the result is destroyed, so that EngineQueue::share() and
+  /// unshare() of it take microseconds. Returns null if the engine has no device. Takes as long as touching all of the
+  /// memory. Workers may use their queues meanwhile.
+  virtual std::shared_ptr<void> register_memory(const std::shared_ptr<const HugeMemory>& /*memory*/) { return nullptr; }
   /// Returns the engine's measurements and decisions for users, one per line. Any thread.
   virtual std::vector<std::string> notes() const { return {}; }
   /// Returns the calibrations for a later run on this machine. Any thread.
   virtual std::vector<EngineCalibration> calibrations() const { return {}; }
   /// Loads calibrations of an earlier run. The engine may measure missing calibrations of announced shaders now, on
-  /// columns of arbitrary values, for some tenths of a second. Call before the first batch. The calibrations are not
-  /// trusted: they may have any value.
+  /// columns of arbitrary values and on sample input (penumbra/sample_input.h), for some tenths of a second. Call
+  /// before the first batch. The calibrations are not trusted: they may have any value.
   virtual void load_calibrations(std::vector<EngineCalibration> /*calibrations*/) {}
   /// Returns the conditions of the calibrations apart from machine and build, such as an accelerator's name.
   /// Calibrations of another key are not loaded. Called when queues are open.

@@ -112,6 +112,9 @@ class Function {
   /// Returns the function's shaders (Chunk::shader). Always the same list.
   virtual std::vector<FunctionShader> shaders() { return {}; }
 
+  /// Returns the most packets that the data halves of all workers hold at a time. The packet pools have room for them.
+  virtual std::size_t most_held() const { return 0; }
+
   /// Returns warnings about the configuration, one per line, with the place. Called once, after create().
   virtual std::vector<std::string> warnings() const { return {}; }
 
@@ -163,7 +166,10 @@ class Function {
   virtual std::vector<FunctionMetric> metrics() const { return {}; }
 
   /// Sets the index of this function's first reason in the pipeline's list. Called by the pipeline.
-  void set_first_reason(std::uint16_t index) { first_reason_ = index; }
+  void set_first_reason(std::uint16_t index) {
+    first_reason_ = index;
+    known_reasons_ = &reasons();
+  }
 
   /// Return the verdict of a reason: an index in reasons(). Any thread.
   Verdict drop(std::uint16_t reason) const {
@@ -176,7 +182,8 @@ class Function {
   template <class Index>
   Verdict drop_or_punt(Index reason) const {
     const auto index = static_cast<std::uint16_t>(reason);
-    return reasons()[index].kind == Verdict::Kind::drop ? drop(index) : punt(index);
+    const std::vector<Reason>& all = known_reasons_ != nullptr ? *known_reasons_ : reasons();
+    return all[index].kind == Verdict::Kind::drop ? drop(index) : punt(index);
   }
 
  protected:
@@ -193,6 +200,7 @@ class Function {
 
  private:
   std::uint16_t first_reason_ = 0;
+  const std::vector<Reason>* known_reasons_ = nullptr;  ///< A virtual call for each dropped packet takes longer.
   std::vector<std::uint16_t> others_;
 };
 
@@ -242,6 +250,8 @@ struct FunctionInfo {
   bool has_ticks = false;
   /// True if Emitter::allocate() gives the function packets.
   bool creates_packets = false;
+  /// True if Emitter::replace() hands packets to the workers that receive their flows.
+  bool hands_over = false;
 };
 
 /// Adds a function to the list and returns true. Call this function to initialise a namespace-scope constant in the

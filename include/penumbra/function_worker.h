@@ -13,6 +13,7 @@
 #include "penumbra/chunk.h"
 
 struct rte_mbuf;
+struct rte_mempool;
 
 namespace penumbra {
 
@@ -42,6 +43,11 @@ class Emitter {
   /// Records that `count` held packets became part of a packet that emit() gets, or gets next.
   virtual void absorb(std::size_t count) noexcept = 0;
 
+  /// Puts a created packet into the place of packet `index`, undecided. Packet `index` and `held` held packets became
+  /// part of the created packet, or were its copies. If another worker receives the flow of the created packet, that
+  /// worker continues with the next stage (FunctionInfo::hands_over), and the verdict in this chunk is `hold`.
+  virtual void replace(Chunk& chunk, std::uint16_t index, rte_mbuf* packet, std::size_t held) noexcept = 0;
+
   /// Moves packet `index` of the chunk to another stage, earlier or later. After 8 visits of stages in this way, a
   /// packet is dropped as router.too_many_visits. In a dry run only the verdict changes.
   virtual void go_to(Chunk& chunk, std::uint16_t index, std::uint16_t stage) noexcept = 0;
@@ -56,10 +62,14 @@ struct WorkerContext {
   std::uint16_t count = 1;  ///< Number of workers.
   unsigned core = 0;        ///< CPU core of the worker.
   Emitter& emitter;         ///< Outlives the data half.
+  /// Memory of the worker for created packets; null in a dry run and without FunctionInfo::creates_packets.
+  rte_mempool* pool = nullptr;
 };
 
-/// Processes packets on one worker. Owns all state that belongs to the worker, without locks or atomic operations,
-/// except what the control half reads (penumbra/per_worker.h). Calls for a dry-run chunk must change no state.
+/// Processes packets on one worker. The function reads headers by headers_of(), and calls headers_changed() after it
+/// changed them (src/packet/mbuf_metadata.h), because later functions rely on the description. Owns all state that
+/// belongs to the worker, without locks or atomic operations, except what the control half reads
+/// (penumbra/per_worker.h). Calls for a dry-run chunk must change no state.
 class FunctionWorker {
  public:
   static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
@@ -82,7 +92,8 @@ class FunctionWorker {
   /// most 2 ms late, and a millisecond after packets were processed. Called only with FunctionInfo::has_ticks.
   virtual std::uint64_t tick(std::uint64_t /*now*/) noexcept { return kNever; }
   /// Releases all held packets, as far as Emitter::room() allows, because the run ends. Returns true when the data half
-  /// holds no packet. Called until it returns true. Called only with FunctionInfo::has_ticks.
+  /// holds no packet. Called until it returns true, and again if other workers hand packets over later. Called only
+  /// with FunctionInfo::has_ticks.
   virtual bool finish() noexcept { return true; }
 
   /// Returns one line for `trace`: the fields that the function read from a packet and its decision. Called after the

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -16,12 +17,18 @@ class HugeMemory {
   HugeMemory() = default;
   /// Allocates `bytes` bytes. Throws std::system_error if the operating system refuses.
   explicit HugeMemory(std::size_t bytes);
+  /// Refers to memory that `owner` keeps, of any alignment and content.
+  HugeMemory(std::byte* data, std::size_t bytes, std::shared_ptr<const void> owner)
+      : data_(data), bytes_(bytes), owner_(std::move(owner)) {}
   ~HugeMemory();
   HugeMemory(HugeMemory&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+      : data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)),
+        owner_(std::move(other.owner_)) {}
   HugeMemory& operator=(HugeMemory&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
+    std::swap(owner_, other.owner_);
     return *this;
   }
 
@@ -31,6 +38,7 @@ class HugeMemory {
  private:
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
+  std::shared_ptr<const void> owner_;  ///< Of memory that this object does not free; null if it does.
 };
 
 /// An array of `Element` in huge memory. Every element starts as zero bytes.

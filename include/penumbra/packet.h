@@ -2,6 +2,10 @@
 //
 // Describes the headers of a packet. The parser (src/packet/parse.h) fills the description, and functions read it.
 // docs/packet.md has the rules and limits.
+//
+// The headers of a packet are part of its metadata: headers_of() (src/packet/mbuf_metadata.h) parses the packet at the
+// first call, for all functions of the pipeline. A function that changes a byte which PacketHeaders describes, or moves
+// a header, calls headers_changed().
 #pragma once
 
 #include <cstddef>

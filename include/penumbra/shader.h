@@ -7,8 +7,9 @@
  *   PENUMBRA_SHADER void NAME(struct VIEW view, const IN *in..., OUT *out..., uint32_t n)
  *
  * The view is a trivially copyable struct taken by value. Columns of const elements are inputs, the others outputs;
- * each has n elements. A shader that reads or rewrites payload takes a `struct penumbra_arena` before n. The body is
- * one `foreach (i, n)`, or several over the same items. penumbra/shader_entry.h reads the signature from the source.
+ * each has n elements. A shader that reads payload takes a `struct penumbra_source` among them, and a shader that
+ * writes payload a `struct penumbra_destination`, each at most once. The body is one `foreach (i, n)`, or several over
+ * the same items. penumbra/shader_entry.h reads the signature from the source.
  */
 #ifndef PENUMBRA_SHADER_H
 #define PENUMBRA_SHADER_H
@@ -63,11 +64,21 @@
 #define penumbra_multiply_high(a, b) ((uint64_t)(((unsigned __int128)(a) * (b)) >> 64))
 #endif
 
-/* Payload of a batch: item i owns length[i] bytes at payload + offset[i]. Items do not overlap. */
-struct penumbra_arena {
-  uint8_t* payload;
-  const uint32_t* offset;
+/* Payload that a shader reads: item i has length[i] bytes at bytes + position[i]. Items may overlap. The bytes do not
+ * change before the batch is back, so that another processor can repeat it. */
+struct penumbra_source {
+  const uint8_t* bytes;
+  const uint64_t* position;
   const uint32_t* length;
+};
+
+/* Payload that a shader writes: item i has room for room[i] bytes at bytes + position[i]. The shader sets length[i], at
+ * most room[i], and may write any byte of the room. No item overlaps another one or the source. */
+struct penumbra_destination {
+  uint8_t* bytes;
+  const uint64_t* position;
+  const uint32_t* room;
+  uint32_t* length;
 };
 
 #endif

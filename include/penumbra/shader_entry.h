@@ -17,8 +17,9 @@ struct ShaderArgument;
 
 template <class Element>
 struct ShaderArgument<const Element*> {
-  static constexpr bool is_input = true, is_output = false, is_arena = false;
-  static constexpr std::size_t element_bytes = sizeof(Element);
+  static constexpr bool is_input = true, is_output = false;
+  static constexpr std::size_t kInputs = 1, kOutputs = 0, element_bytes = sizeof(Element);
+  static void describe(Shader& shader) { shader.input_bytes.push_back(element_bytes); }
   static const Element* get(const Batch& batch, std::size_t inputs_before, std::size_t /*outputs_before*/) {
     return static_cast<const Element*>(batch.inputs[inputs_before]);
   }
@@ -26,19 +27,41 @@ struct ShaderArgument<const Element*> {
 
 template <class Element>
 struct ShaderArgument<Element*> {
-  static constexpr bool is_input = false, is_output = true, is_arena = false;
-  static constexpr std::size_t element_bytes = sizeof(Element);
+  static constexpr bool is_input = false, is_output = true;
+  static constexpr std::size_t kInputs = 0, kOutputs = 1, element_bytes = sizeof(Element);
+  static void describe(Shader& shader) { shader.output_bytes.push_back(element_bytes); }
   static Element* get(const Batch& batch, std::size_t /*inputs_before*/, std::size_t outputs_before) {
     return static_cast<Element*>(batch.outputs[outputs_before]);
   }
 };
 
 template <>
-struct ShaderArgument<penumbra_arena> {
-  static constexpr bool is_input = false, is_output = false, is_arena = true;
-  static constexpr std::size_t element_bytes = 0;
-  static penumbra_arena get(const Batch& batch, std::size_t /*inputs_before*/, std::size_t /*outputs_before*/) {
-    return batch.arena;
+struct ShaderArgument<penumbra_source> {
+  static constexpr std::size_t kInputs = 2, kOutputs = 0;
+  static void describe(Shader& shader) {
+    shader.source = {.positions = shader.input_bytes.size()};
+    shader.input_bytes.insert(shader.input_bytes.end(), {sizeof(std::uint64_t), sizeof(std::uint32_t)});
+  }
+  static penumbra_source get(const Batch& batch, std::size_t inputs_before, std::size_t /*outputs_before*/) {
+    return {reinterpret_cast<const std::uint8_t*>(batch.source),
+            static_cast<const std::uint64_t*>(batch.inputs[inputs_before]),
+            static_cast<const std::uint32_t*>(batch.inputs[inputs_before + 1])};
+  }
+};
+
+template <>
+struct ShaderArgument<penumbra_destination> {
+  static constexpr std::size_t kInputs = 2, kOutputs = 1;
+  static void describe(Shader& shader) {
+    shader.destination = {.positions = shader.input_bytes.size(), .lengths = shader.output_bytes.size()};
+    shader.input_bytes.insert(shader.input_bytes.end(), {sizeof(std::uint64_t), sizeof(std::uint32_t)});
+    shader.output_bytes.push_back(sizeof(std::uint32_t));
+  }
+  static penumbra_destination get(const Batch& batch, std::size_t inputs_before, std::size_t outputs_before) {
+    return {reinterpret_cast<std::uint8_t*>(batch.destination),
+            static_cast<const std::uint64_t*>(batch.inputs[inputs_before]),
+            static_cast<const std::uint32_t*>(batch.inputs[inputs_before + 1]),
+            static_cast<std::uint32_t*>(batch.outputs[outputs_before])};
   }
 };
 
@@ -86,13 +109,7 @@ struct ShaderEntry<Function> {
   template <class... Column>
   static Shader describe(const char* name, detail::ArgumentList<Column...>) {
     Shader shader{.name = name, .view_bytes = sizeof(View), .input_bytes = {}, .output_bytes = {}};
-    const auto add = [&shader]<class Argument>(ShaderArgument<Argument>) {
-      using Traits = ShaderArgument<Argument>;
-      if constexpr (Traits::is_input) shader.input_bytes.push_back(Traits::element_bytes);
-      if constexpr (Traits::is_output) shader.output_bytes.push_back(Traits::element_bytes);
-      if constexpr (Traits::is_arena) shader.has_arena = true;
-    };
-    (add(ShaderArgument<Column>{}), ...);
+    (ShaderArgument<Column>::describe(shader), ...);
     return shader;
   }
 
@@ -105,20 +122,22 @@ struct ShaderEntry<Function> {
   template <class Callable, class... Column, std::size_t... Position>
   static void call(const void* view, const Batch& batch, const Callable& function, detail::ArgumentList<Column...>,
                    std::index_sequence<Position...>) {
-    constexpr auto kInputsBefore = count_before<Column...>([](auto traits) { return decltype(traits)::is_input; });
-    constexpr auto kOutputsBefore = count_before<Column...>([](auto traits) { return decltype(traits)::is_output; });
-    static_assert((0 + ... + ShaderArgument<Column>::is_input) <= kMaxColumns);
-    static_assert((0 + ... + ShaderArgument<Column>::is_output) <= kMaxColumns);
+    constexpr auto kInputsBefore = count_before<Column...>([](auto traits) { return decltype(traits)::kInputs; });
+    constexpr auto kOutputsBefore = count_before<Column...>([](auto traits) { return decltype(traits)::kOutputs; });
+    static_assert((0 + ... + ShaderArgument<Column>::kInputs) <= kMaxColumns);
+    static_assert((0 + ... + ShaderArgument<Column>::kOutputs) <= kMaxColumns);
+    static_assert((0 + ... + std::is_same_v<Column, penumbra_source>) <= 1, "a shader has one source");
+    static_assert((0 + ... + std::is_same_v<Column, penumbra_destination>) <= 1, "a shader has one destination");
     function(*static_cast<const View*>(view),
              ShaderArgument<Column>::get(batch, kInputsBefore[Position], kOutputsBefore[Position])..., batch.items);
   }
 
-  template <class... Column, class Predicate>
-  static constexpr std::array<std::size_t, sizeof...(Column)> count_before(Predicate predicate) {
+  template <class... Column, class Count>
+  static constexpr std::array<std::size_t, sizeof...(Column)> count_before(Count count) {
     constexpr std::size_t kCount = sizeof...(Column);
-    const std::array<bool, kCount> counts{predicate(ShaderArgument<Column>{})...};
+    const std::array<std::size_t, kCount> counts{count(ShaderArgument<Column>{})...};
     std::array<std::size_t, kCount> before{};
-    for (std::size_t i = 1; i < kCount; ++i) before[i] = before[i - 1] + (counts[i - 1] ? 1 : 0);
+    for (std::size_t i = 1; i < kCount; ++i) before[i] = before[i - 1] + counts[i - 1];
     return before;
   }
 };

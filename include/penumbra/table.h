@@ -47,11 +47,16 @@ class TableMirror {
 /// The published side of a table. Any thread may read; one thread at a time may publish.
 class Table {
  public:
-  explicit Table(std::string name);
+  /// Copies of a secret table are locked in memory, left out of core dumps, and overwritten before they are freed, in
+  /// every memory and device.
+  enum class Content : bool { open, secret };
+
+  explicit Table(std::string name, Content content = Content::open);
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
   const std::string& name() const { return name_; }
+  bool is_secret() const { return content_ == Content::secret; }
   std::size_t view_bytes() const { return view_bytes_.load(std::memory_order_acquire); }
   /// Returns the bit width of the total size in bytes of the view's memory. Tables of one size class behave alike in a
   /// cache.
@@ -91,7 +96,8 @@ class Table {
   void announce_change(std::size_t region, std::size_t offset, std::size_t bytes);
   void announce_commit();
 
-  std::string name_;
+  const std::string name_;
+  const Content content_;
   std::atomic<const void*> view_{nullptr};
   std::atomic<std::size_t> view_bytes_{0};
   std::atomic<unsigned> size_class_{0};

@@ -41,7 +41,7 @@ HugeMemory::HugeMemory(std::size_t bytes) : bytes_(bytes) {
 }
 
 HugeMemory::~HugeMemory() {
-  if (data_ != nullptr) munmap(data_, whole_pages(bytes_));
+  if (data_ != nullptr && owner_ == nullptr) munmap(data_, whole_pages(bytes_));
 }
 
 }  // namespace penumbra

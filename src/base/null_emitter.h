@@ -16,6 +16,9 @@ class NullEmitter final : public Emitter {
   void hold(Chunk& chunk, std::uint16_t index) noexcept override { chunk.verdicts[index] = {Verdict::Kind::hold, 0}; }
   void release(rte_mbuf* /*packet*/, Verdict /*verdict*/) noexcept override {}
   void absorb(std::size_t /*count*/) noexcept override {}
+  void replace(Chunk& chunk, std::uint16_t index, rte_mbuf* /*packet*/, std::size_t /*held*/) noexcept override {
+    chunk.verdicts[index] = {};
+  }
   void go_to(Chunk& chunk, std::uint16_t index, std::uint16_t stage) noexcept override {
     chunk.verdicts[index] = {Verdict::Kind::go_to, stage};
   }

@@ -6,7 +6,7 @@
 
 namespace penumbra {
 
-Table::Table(std::string name) : name_(std::move(name)) {}
+Table::Table(std::string name, Content content) : name_(std::move(name)), content_(content) {}
 
 void Table::attach(TableMirror& mirror) {
   const std::lock_guard lock(mirrors_mutex_);

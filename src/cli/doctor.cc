@@ -19,8 +19,8 @@ namespace penumbra::cli {
 
 std::vector<doctor::Check> doctor::all_checks() {
   std::vector<Check> checks;
-  for (const auto& part :
-       {memory_checks(), rights_checks(), card_checks(), interface_checks(), core_checks(), gpu_checks()}) {
+  for (const auto& part : {memory_checks(), rights_checks(), card_checks(), interface_checks(), core_checks(),
+                           node_checks(), gpu_checks()}) {
     checks.insert(checks.end(), part.begin(), part.end());
   }
   return checks;

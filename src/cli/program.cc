@@ -27,7 +27,7 @@ const Program& this_program() {
       .begin =
           "Begin with `penumbra doctor`; `penumbra COMMAND --help` explains a command, `man penumbra` all of them.",
       .moved = {{"bench", "the program `penumbra-bench` measures: penumbra-bench run NAME"},
-                {"report", "the program `penumbra-bench` makes reports: penumbra-bench report RESULTS"}},
+                {"report", "tools/report makes reports of measurements (docs/report.md)"}},
       .add_commands = &add_function_commands};
   return kProgram;
 }

@@ -19,6 +19,8 @@ struct PortConfig {
   std::string twin;  ///< The host interface that represents the port ("twin" in docs/design.md); empty: none.
   /// RX queues; 0: one for each worker if the device or the software hash can distribute packets, otherwise one.
   std::uint16_t queues = 0;
+  /// Packets that functions may hold: room for them is in the packet pool. The router sets it before the ports open.
+  std::uint32_t held_packets = 0;
   std::map<std::string, std::string> keys;  ///< The port's keys with their values as ConfigNode::canonical().
   SourceLocation location;                  ///< Place of the whole port.
   SourceLocation device_location;

@@ -27,13 +27,12 @@ enum cipher_algorithm {
 
 enum { CIPHER_SALT = 4 /* bytes */, CIPHER_IV = 8 /* bytes of an IV in ESP */, CIPHER_MOST_TAG = HMAC_MOST_TAG };
 
-/* An expanded key of 384 bytes, an element of a secret table. All zeros are a key that copies and authenticates
- * nothing. */
+/* An expanded key of 384 bytes, an element of a secret table. */
 struct cipher_key {
   uint8_t cipher;            /* enum cipher_algorithm */
   uint8_t digest;            /* enum hmac_digest, or 0 */
   uint8_t tag_bytes;         /* that a packet carries of the full tag */
-  uint8_t unused;            /* 0 */
+  uint8_t is_set;            /* 1, or 0 if there is no key */
   uint8_t salt[CIPHER_SALT]; /* first bytes of the nonces in ESP */
   union {
     struct aes_key aes;

@@ -55,6 +55,7 @@ void check(const KeyMaterial& material) {
 void expand(const KeyMaterial& material, cipher_key& key) {
   check(material);
   erase_bytes(&key, sizeof key);
+  key.is_set = 1;
   key.cipher = static_cast<std::uint8_t>(material.cipher);
   key.digest = static_cast<std::uint8_t>(material.digest);
   key.tag_bytes = static_cast<std::uint8_t>(material.tag_bytes);

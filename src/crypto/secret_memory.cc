@@ -14,7 +14,7 @@ void erase_bytes(void* memory, std::size_t bytes) {
   explicit_bzero(memory, bytes);
 }
 
-SecretMemory::SecretMemory(std::size_t bytes) : bytes_(bytes) {
+SecretMemory::SecretMemory(std::size_t bytes) {
   if (bytes == 0) return;
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
@@ -26,13 +26,12 @@ SecretMemory::SecretMemory(std::size_t bytes) : bytes_(bytes) {
     throw std::system_error(error, std::generic_category(),
                             "cannot lock " + std::to_string(bytes) + " bytes for keys in memory (ulimit -l)");
   }
-  data_ = static_cast<std::byte*>(memory);
+  memory_ = {static_cast<std::byte*>(memory), EraseAndUnmap{bytes}};
 }
 
-SecretMemory::~SecretMemory() {
-  if (data_ == nullptr) return;
-  erase_bytes(data_, bytes_);
-  munmap(data_, bytes_);
+void EraseAndUnmap::operator()(std::byte* memory) const noexcept {
+  erase_bytes(memory, bytes);
+  munmap(memory, bytes);
 }
 
 }  // namespace penumbra

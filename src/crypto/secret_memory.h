@@ -4,14 +4,20 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <type_traits>
-#include <utility>
 
 namespace penumbra {
 
 /// Overwrites `bytes` bytes with zeros; compilers never remove that.
 void erase_bytes(void* memory, std::size_t bytes);
+
+/// Erases and frees the memory of SecretMemory.
+struct EraseAndUnmap {
+  std::size_t bytes = 0;
+  void operator()(std::byte* memory) const noexcept;
+};
 
 /// Zeroed memory of whole pages.
 class SecretMemory {
@@ -20,21 +26,12 @@ class SecretMemory {
   /// Allocates and locks `bytes` bytes. Throws std::system_error if the operating system refuses; the limit of locked
   /// memory (RLIMIT_MEMLOCK) may be too low.
   explicit SecretMemory(std::size_t bytes);
-  ~SecretMemory();
-  SecretMemory(SecretMemory&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-  SecretMemory& operator=(SecretMemory&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
 
-  std::byte* data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }
+  std::byte* data() const { return memory_.get(); }
+  std::size_t bytes() const { return memory_ == nullptr ? 0 : memory_.get_deleter().bytes; }
 
  private:
-  std::byte* data_ = nullptr;
-  std::size_t bytes_ = 0;
+  std::unique_ptr<std::byte, EraseAndUnmap> memory_;
 };
 
 /// An array of `Element` in secret memory. Every element starts as zero bytes.
@@ -44,18 +41,17 @@ class SecretArray {
 
  public:
   SecretArray() = default;
-  explicit SecretArray(std::size_t count) : memory_(count * sizeof(Element)), count_(count) {}
+  explicit SecretArray(std::size_t count) : memory_(count * sizeof(Element)) {}
 
-  std::size_t size() const { return count_; }
+  std::size_t size() const { return memory_.bytes() / sizeof(Element); }
   Element& operator[](std::size_t index) { return span()[index]; }
   const Element& operator[](std::size_t index) const { return span()[index]; }
-  std::span<Element> span() const { return {reinterpret_cast<Element*>(memory_.data()), count_}; }
+  std::span<Element> span() const { return {reinterpret_cast<Element*>(memory_.data()), size()}; }
   /// Overwrites an element with zeros.
   void erase(std::size_t index) { erase_bytes(&span()[index], sizeof(Element)); }
 
  private:
   SecretMemory memory_;
-  std::size_t count_ = 0;
 };
 
 }  // namespace penumbra

@@ -54,6 +54,12 @@ inline std::vector<std::string> available_engines_and_settings() {
   return choices;
 }
 
+/// The bytes to which positions of payload refer.
+struct Payload {
+  const std::byte* source = nullptr;
+  std::byte* destination = nullptr;
+};
+
 /// Runs a shader over columns of any length. Used by one thread.
 class ShaderQueue {
  public:
@@ -65,7 +71,7 @@ class ShaderQueue {
   /// Runs the shader over `items` items in batches of `batch_items`, and returns when all batches are done. Throws
   /// std::logic_error if the engine returns batches out of order, or no batch within ten seconds.
   void operator()(std::initializer_list<const void*> inputs, std::initializer_list<void*> outputs, std::size_t items,
-                  std::uint32_t batch_items, penumbra_arena arena = {}) {
+                  std::uint32_t batch_items, Payload payload = {}) {
     if (inputs.size() != shader_.input_bytes.size() || outputs.size() != shader_.output_bytes.size()) {
       throw std::logic_error("the shader '" + shader_.name + "' has another number of columns");
     }
@@ -81,7 +87,8 @@ class ShaderQueue {
       for (std::size_t i = 0; i < outputs.size(); ++i) {
         batch.outputs[i] = static_cast<std::byte*>(outputs.begin()[i]) + begin * shader_.output_bytes[i];
       }
-      if (shader_.has_arena) batch.arena = {arena.payload, arena.offset + begin, arena.length + begin};
+      batch.source = payload.source;
+      batch.destination = payload.destination;
       submit(batch);
     }
     while (!batches_.empty()) take_back(wait());
@@ -150,8 +157,8 @@ class ShaderRun {
   std::unique_ptr<ShaderQueue> open_queue() { return std::make_unique<ShaderQueue>(*engine_, *shader_, table_); }
   /// Runs the shader. Call on the thread that made this object.
   void operator()(std::initializer_list<const void*> inputs, std::initializer_list<void*> outputs, std::size_t items,
-                  std::uint32_t batch_items, penumbra_arena arena = {}) {
-    (*queue_)(inputs, outputs, items, batch_items, arena);
+                  std::uint32_t batch_items, Payload payload = {}) {
+    (*queue_)(inputs, outputs, items, batch_items, payload);
   }
 
  private:

@@ -129,10 +129,15 @@ void mixed_columns(View view, const std::uint32_t* a, std::uint16_t* sum, const 
   }
 }
 
-void with_arena(View view, const std::uint8_t* key, std::uint32_t* length, penumbra_arena arena, std::uint32_t n) {
+void with_payload(View view, const std::uint8_t* key, penumbra_source source, std::uint32_t* sum,
+                  penumbra_destination destination, const std::uint32_t* factor, std::uint32_t n) {
   foreach (i, n) {
-    length[i] = arena.length[i];
-    for (std::uint32_t j = 0; j < arena.length[i]; ++j) arena.payload[arena.offset[i] + j] ^= view.table[key[i]];
+    const std::uint8_t* const from = source.bytes + source.position[i];
+    std::uint8_t* const to = destination.bytes + destination.position[i];
+    sum[i] = 0;
+    for (std::uint32_t k = 0; k < source.length[i]; ++k) sum[i] += factor[i] * from[k];
+    destination.length[i] = std::min(source.length[i], destination.room[i]);
+    for (std::uint32_t k = 0; k < destination.length[i]; ++k) to[k] = from[k] ^ view.table[key[i]];
   }
 }
 
@@ -147,14 +152,17 @@ TEST(ShaderEntry, DescribesTheColumnsOfEachDirectionInOrder) {
   EXPECT_EQ(shader.view_bytes, sizeof(View));
   EXPECT_THAT(shader.input_bytes, ElementsAre(4, 1));
   EXPECT_THAT(shader.output_bytes, ElementsAre(2, 8));
-  EXPECT_FALSE(shader.has_arena);
+  EXPECT_FALSE(shader.has_payload());
 }
 
-TEST(ShaderEntry, DescribesAnArenaAsNoColumn) {
-  const Shader shader = ShaderEntry<&with_arena>::describe("arena");
-  EXPECT_THAT(shader.input_bytes, ElementsAre(1));
-  EXPECT_THAT(shader.output_bytes, ElementsAre(4));
-  EXPECT_TRUE(shader.has_arena);
+TEST(ShaderEntry, DescribesTheColumnsOfPayloadAmongTheOthers) {
+  const Shader shader = ShaderEntry<&with_payload>::describe("payload");
+  EXPECT_THAT(shader.input_bytes, ElementsAre(1, 8, 4, 8, 4, 4));
+  EXPECT_THAT(shader.output_bytes, ElementsAre(4, 4));
+  ASSERT_TRUE(shader.source && shader.destination);
+  EXPECT_EQ(shader.source->positions, 1U);
+  EXPECT_EQ(shader.destination->positions, 3U);
+  EXPECT_EQ(shader.destination->lengths, 1U);
 }
 
 TEST(ShaderEntry, CallsWithColumnsWhereTheSignatureHasThem) {
@@ -172,21 +180,24 @@ TEST(ShaderEntry, CallsWithColumnsWhereTheSignatureHasThem) {
   EXPECT_THAT(product, ElementsAre(3, 60, 210'000, 7));
 }
 
-TEST(ShaderEntry, CallsWithTheArena) {
-  const std::vector<std::uint8_t> masks{0x00, 0xFF};
+TEST(ShaderEntry, CallsWithThePayload) {
+  const std::vector<std::uint8_t> masks{0x00, 0xFF}, key{1, 0, 1};
   const View view{0, masks.data()};
-  const std::vector<std::uint8_t> key{1, 0, 1};
-  std::vector<std::uint32_t> copied(3);
-  std::vector<std::uint8_t> payload{1, 2, 3, 4, 5};
-  const std::vector<std::uint32_t> offset{3, 0, 2}, length{2, 2, 1};
+  const std::vector<std::uint8_t> from{1, 2, 3, 4, 5};
+  std::vector<std::uint8_t> to(5, 0x55);
+  const std::vector<std::uint64_t> source{3, 0, 0}, destination{0, 2, 4};
+  const std::vector<std::uint32_t> length{2, 5, 2}, room{2, 2, 1}, factor{1, 1, 10};
+  std::vector<std::uint32_t> sum(3), written(3);
   Batch batch;
   batch.items = 3;
-  batch.inputs = {key.data()};
-  batch.outputs = {copied.data()};
-  batch.arena = {payload.data(), offset.data(), length.data()};
-  ShaderEntry<&with_arena>::call(&view, batch);
-  EXPECT_THAT(payload, ElementsAre(1, 2, 0xFC, 0xFB, 0xFA));
-  EXPECT_THAT(copied, ElementsAre(2, 2, 1));
+  batch.inputs = {key.data(), source.data(), length.data(), destination.data(), room.data(), factor.data()};
+  batch.outputs = {sum.data(), written.data()};
+  batch.source = reinterpret_cast<const std::byte*>(from.data());
+  batch.destination = reinterpret_cast<std::byte*>(to.data());
+  ShaderEntry<&with_payload>::call(&view, batch);
+  EXPECT_THAT(sum, ElementsAre(9, 15, 30));
+  EXPECT_THAT(written, ElementsAre(2, 2, 1));
+  EXPECT_THAT(to, ElementsAre(0xFB, 0xFA, 1, 2, 0xFE));
 }
 
 TEST(ShaderEntry, TakesTheLastArgumentAloneForTheCount) {

@@ -19,16 +19,27 @@ PlainLoop plain_loop() {
   return &ShaderEntry<Function>::call;
 }
 
-/// Returns the loop of `Vectors` if this core has AVX-512 (level x86-64-v4), else the loop of `Function`. `Vectors`
-/// takes the same arguments and gives the same answers; if it is null, the loop is that of `Function`.
+/// Returns the loop of `Vectors` if this core has AVX-512 (level x86-64-v4) and `has_features`, else the loop of
+/// `Function`. `Vectors` takes the same arguments and gives the same answers; if it is null, the loop is that of
+/// `Function`.
 template <auto Function, auto Vectors>
-PlainLoop best_loop() {
+PlainLoop best_loop(bool has_features) {
   if constexpr (!std::is_null_pointer_v<decltype(Vectors)>) {
-    if (__builtin_cpu_supports("x86-64-v4")) {
+    if (has_features && __builtin_cpu_supports("x86-64-v4")) {
       return [](const void* view, const Batch& batch) { ShaderEntry<Function>::call(view, batch, Vectors); };
     }
   }
   return plain_loop<Function>();
+}
+
+/// Returns the loop of `Library`, which calls a library and otherwise is like `Vectors`; if it is null, best_loop().
+template <auto Function, auto Vectors, auto Library>
+PlainLoop library_loop(bool has_features) {
+  if constexpr (!std::is_null_pointer_v<decltype(Library)>) {
+    return [](const void* view, const Batch& batch) { ShaderEntry<Function>::call(view, batch, Library); };
+  } else {
+    return best_loop<Function, Vectors>(has_features);
+  }
 }
 
 }  // namespace penumbra

@@ -2,6 +2,7 @@
 #include "penumbra/lookup_function.h"
 
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 namespace penumbra {
 namespace {
@@ -29,6 +30,10 @@ class LookupWorker final : public FunctionWorker {
 std::unique_ptr<FunctionWorker> LookupFunction::open_worker(const WorkerContext& context) {
   if (context.index < context.count) prepare(context.index);
   return std::make_unique<LookupWorker>(*this);
+}
+
+nlohmann::ordered_json LookupFunction::show(std::string_view topic, std::span<const std::string> /*arguments*/) const {
+  throw std::invalid_argument("there is no topic '" + std::string(topic) + "'");
 }
 
 nlohmann::ordered_json LookupFunction::explain(const Chunk& /*chunk*/, std::uint16_t /*packet*/) const {

@@ -2,7 +2,7 @@
 //
 // Passes the arguments of expanded calls. A parameter becomes a variable of the item, which switches save. There are
 // three exceptions, which save nothing: constants (folding.cc), variables of the caller under their own names, and
-// addresses that an item can compute again at any place, such as that of a parameter of F.
+// addresses that are the same for all items, such as that of a parameter of F.
 #include "clang/AST/ExprCXX.h"
 #include "function.h"
 
@@ -41,16 +41,16 @@ bool Function::is_only_read(const clang::VarDecl* variable, const clang::Functio
   });
 }
 
-/// Returns true if the variable has one value as long as an item runs, and needs no place to keep it.
+/// Returns true if the variable has one value for all items, and needs no place to keep it.
 bool Function::is_fixed(const clang::VarDecl* declaration) {
   const auto found = frame_->variables.find(declaration);
   if (found == frame_->variables.end()) return false;
   const Variable& variable = variables_[found->second];
-  if (variable.is_index || variable.is_fixed) return true;
+  if (variable.is_fixed) return true;
   return variable.loop == -1 && variable.type->isScalarType() && is_only_read(variable.declaration, function_);
 }
 
-/// Returns true if an item computes the same address each time, without a load.
+/// Returns true if all items compute the same address, without a load.
 bool Function::is_fixed_address(const Expr* pointer) {
   pointer = pointer->IgnoreParens();
   if (is_cast(pointer, clang::CK_NoOp)) return is_fixed_address(llvm::cast<clang::CastExpr>(pointer)->getSubExpr());

@@ -27,6 +27,7 @@ class BuiltinPort final : public Port {
   std::uint16_t rx_queues() const override { return replay_.queues(); }
   RxQueue& rx_queue(std::uint16_t queue) override { return replay_.queue(queue); }
   TxQueue& tx_queue(std::uint16_t worker) override { return *tx_queues_[worker]; }
+  bool spreads_by_flow() const override { return true; }
   void start() override;
   void stop() noexcept override {}
   Loss ring_loss() const noexcept override { return {}; }

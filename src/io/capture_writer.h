@@ -67,13 +67,16 @@ class CaptureFile {
   std::atomic<int> error_{0};
 };
 
+/// Bytes of the longest frame: an IP packet of 65535 bytes after Ethernet and tags.
+inline constexpr std::uint32_t kMostFrameBytes = 65535 + 64;
+
 /// One thread's buffer for a capture file, which must outlive the buffer.
 class CaptureWriter {
  public:
   explicit CaptureWriter(CaptureFile& file);
 
-  /// Adds a frame of at most 65535 bytes, received `nanoseconds` after 1970-01-01. Counts the frame as lost if the file
-  /// has failed.
+  /// Adds a frame of at most kMostFrameBytes, received `nanoseconds` after 1970-01-01. Counts the frame as lost if the
+  /// file has failed.
   void add(std::uint64_t nanoseconds, std::span<const std::uint8_t> frame) noexcept;
   /// Writes the buffer to the file.
   void flush() noexcept;

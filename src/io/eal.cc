@@ -6,12 +6,14 @@
 #include <rte_errno.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
+#include <rte_mbuf_dyn.h>
 #include <rte_memory.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <mutex>
 #include <stdexcept>
@@ -22,9 +24,23 @@
 #include "io/log_capture.h"
 #include "io/memory.h"
 #include "io/packet_pool.h"
+#include "packet/mbuf_metadata.h"
 
 namespace penumbra::io {
 namespace {
+
+void register_metadata_flags() {
+  struct NumberedFlag {
+    rte_mbuf_dynflag flag;
+    unsigned bit;
+  };
+  constexpr std::array<NumberedFlag, 2> kFlags{
+      {{{"penumbra_headers", 0}, kHeadersFlagBit}, {{"penumbra_journey", 0}, kJourneyFlagBit}}};
+  for (const auto& [flag, bit] : kFlags) {
+    if (rte_mbuf_dynflag_register_bitnum(&flag, bit) < 0)
+      throw std::runtime_error(fmt::format("DPDK gave the mbuf flag {} to another user", bit));
+  }
+}
 
 constexpr std::uint64_t kMebibyte = 1 << 20;
 /// Memory for devices, rings and RCU.
@@ -71,7 +87,9 @@ bool advise_huge_pages() {
 
 std::uint64_t packet_bytes(std::span<const control::PortConfig> ports, std::uint16_t workers,
                            std::uint32_t largest_frame) {
-  return pool_bytes(pool_size(ports, workers, largest_frame)) + pool_bytes(host_pool_size(ports, workers));
+  std::uint64_t bytes = pool_bytes(host_pool_size(ports, workers));
+  for (const NodePorts& group : by_node(ports)) bytes += pool_bytes(pool_size(group.ports, workers, largest_frame));
+  return bytes;
 }
 
 std::vector<std::string> arguments_for(std::span<const control::PortConfig> ports, const HugePages& pages,
@@ -123,6 +141,7 @@ Environment start(std::span<const control::PortConfig> ports, std::uint16_t work
   std::filesystem::remove(folder, ignored);
   std::filesystem::remove(folder.parent_path(), ignored);
 
+  register_metadata_flags();
   Environment environment;
   environment.huge_pages = huge;
   environment.arguments = fmt::format("{}", fmt::join(arguments, " "));

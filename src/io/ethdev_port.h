@@ -29,6 +29,7 @@ class EthdevPort final : public Port {
   std::uint16_t rx_queues() const override { return queues_; }
   RxQueue& rx_queue(std::uint16_t queue) override;
   TxQueue& tx_queue(std::uint16_t worker) override { return *tx_queues_[worker]; }
+  bool spreads_by_flow() const override { return rss_ != nullptr || queues_ == 1; }
   void start() override;
   void stop() noexcept override;
   Loss ring_loss() const noexcept override { return rss_ ? rss_->loss() : Loss{}; }

@@ -27,10 +27,12 @@ inline std::uint16_t queue_of(const std::uint8_t* frame, std::size_t bytes, std:
                                queues);
 }
 /// Returns the same for a packet, whose headers may be in several segments.
-inline std::uint16_t queue_of(const rte_mbuf& packet, std::uint16_t queues) {
-  const PacketHeaders headers = parse_headers(packet);
+inline std::uint16_t queue_of(const PacketHeaders& headers, const rte_mbuf& packet, std::uint16_t queues) {
   return detail::queue_of_hash(symmetric_flow_hash(headers, packet, detail::kSpreadSeed, FlowPorts::tcp_and_sctp),
                                queues);
+}
+inline std::uint16_t queue_of(const rte_mbuf& packet, std::uint16_t queues) {
+  return queue_of(parse_headers(packet), packet, queues);
 }
 
 }  // namespace penumbra::io

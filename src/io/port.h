@@ -73,6 +73,8 @@ class TxQueue {
   virtual void write_out() noexcept {}
   /// Writes out packets that the queue holds back, at the end of a run.
   virtual void close() noexcept = 0;
+  /// Returns true if the queue takes packets of several segments.
+  virtual bool takes_chains() const noexcept { return false; }
   /// Returns true if there is a device to accept packets. Without a device send() accepts none, and the runtime drops
   /// packets as `port_gone`. Worker of this queue only.
   virtual bool is_open() const noexcept { return true; }
@@ -101,6 +103,8 @@ class Port {
   virtual std::uint16_t rx_queues() const = 0;
   virtual RxQueue& rx_queue(std::uint16_t queue) = 0;
   virtual TxQueue& tx_queue(std::uint16_t worker) = 0;
+  /// Returns true if a packet comes by queue queue_of(packet, rx_queues()) (io/flow_spread.h), or by the only queue.
+  virtual bool spreads_by_flow() const { return rx_queues() == 1; }
   /// Starts the port. Only this call makes changes that cannot be undone, such as emptying a sink's file.
   virtual void start() = 0;
   /// Stops the port and frees packets that it holds back, for example after a packet limit.

@@ -121,13 +121,21 @@ std::vector<std::unique_ptr<Port>> open_ports(std::span<const control::PortConfi
     builtin.emplace_back(port.get(), &configs[i]);
     ports[i] = std::move(port);
   }
-  const PacketPool pool = create_pool(pool_size(configs, workers, largest_frame));
+  std::vector<std::pair<int, PacketPool>> pools;
+  for (const NodePorts& group : by_node(configs)) {
+    pools.emplace_back(group.node, create_pool(pool_size(group.ports, workers, largest_frame), group.node));
+  }
+  const auto pool_of = [&pools](const control::PortConfig& config) {
+    const auto found = std::ranges::find(pools, node_of(config), &std::pair<int, PacketPool>::first);
+    return found == pools.end() ? pools.front().second : found->second;
+  };
   for (std::size_t i = 0; i < configs.size(); ++i) {
     if (ports[i] != nullptr) continue;
-    ports[i] = for_device(configs[i], [&] { return std::make_unique<EthdevPort>(configs[i], workers, pool); });
+    ports[i] =
+        for_device(configs[i], [&] { return std::make_unique<EthdevPort>(configs[i], workers, pool_of(configs[i])); });
   }
   for (const auto& opening : builtin) {
-    for_sink(*opening.second, [&] { opening.first->open(pool); });
+    for_sink(*opening.second, [&] { opening.first->open(pool_of(*opening.second)); });
   }
   return ports;
 }

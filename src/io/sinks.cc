@@ -3,6 +3,7 @@
 
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace penumbra::io {
@@ -26,7 +27,8 @@ std::uint16_t CaptureTxQueue::send(rte_mbuf** packets, std::uint16_t count) noex
     const rte_mbuf& packet = *packets[i];
     if (!time_.has(packet) && sent_at == 0) sent_at = now();
     const std::uint64_t time = time_.has(packet) ? time_.get(packet) : sent_at;
-    writer_.add(time, {rte_pktmbuf_mtod(&packet, const std::uint8_t*), packet.data_len});
+    const auto bytes = std::min<std::uint32_t>(packet.pkt_len, kMostFrameBytes);
+    writer_.add(time, {static_cast<const std::uint8_t*>(rte_pktmbuf_read(&packet, 0, bytes, chain_.data())), bytes});
   }
   rte_pktmbuf_free_bulk(packets, count);
   return count;

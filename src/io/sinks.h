@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "io/capture_writer.h"
 #include "io/mbuf_time.h"
@@ -15,6 +16,7 @@ namespace penumbra::io {
 class CountingTxQueue final : public TxQueue {
  public:
   std::uint16_t send(rte_mbuf** packets, std::uint16_t count) noexcept override;
+  bool takes_chains() const noexcept override { return true; }
   void close() noexcept override {}
 };
 
@@ -25,12 +27,14 @@ class CaptureTxQueue final : public TxQueue {
   explicit CaptureTxQueue(CaptureFile& file) : writer_(file) {}
 
   std::uint16_t send(rte_mbuf** packets, std::uint16_t count) noexcept override;
+  bool takes_chains() const noexcept override { return true; }
   void write_out() noexcept override { writer_.flush(); }
   void close() noexcept override { writer_.flush(); }
   Loss unwritten() const noexcept override { return writer_.lost(); }
 
  private:
   CaptureWriter writer_;
+  std::vector<std::uint8_t> chain_ = std::vector<std::uint8_t>(kMostFrameBytes);  ///< Bytes of a packet of segments.
   MbufTime time_;
 };
 

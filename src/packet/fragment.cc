@@ -8,16 +8,19 @@
 
 #include "packet/checksum.h"
 #include "packet/fragment_chain.h"
+#include "packet/mbuf_metadata.h"
 #include "penumbra/bytes.h"
 
 namespace penumbra {
 namespace {
 
 constexpr std::uint32_t kIpv4Header = 20, kIpv6Header = 40, kFragmentHeader = 8;
-/// Flags of the packet that hold for its fragments: VLAN tags that the device removed or inserts, and dynamic flags.
-constexpr std::uint64_t kKeptFlags = RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ |
-                                     RTE_MBUF_F_RX_QINQ_STRIPPED | RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ |
-                                     ((RTE_MBUF_F_LAST_FREE << 1) - RTE_MBUF_F_FIRST_FREE);
+/// Flags of the packet that hold for its fragments: VLAN tags that the device removed or inserts, and dynamic flags
+/// except those of the private area, which is not copied.
+constexpr std::uint64_t kKeptFlags =
+    RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ | RTE_MBUF_F_RX_QINQ_STRIPPED |
+    RTE_MBUF_F_TX_VLAN | RTE_MBUF_F_TX_QINQ |
+    (((RTE_MBUF_F_LAST_FREE << 1) - RTE_MBUF_F_FIRST_FREE) & ~(kHeadersFlag | kJourneyFlag));
 
 /// The bytes of a fragment before its payload: link-layer header, IP header, fragment header of IPv6.
 struct FragmentFront {

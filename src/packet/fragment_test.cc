@@ -203,8 +203,8 @@ TEST_F(FragmentTest, CopiesMetadata) {
   rte_mbuf& packet = pool_.packet(ethernet(0x0800, ipv4(17, pattern(100))));
   packet.port = 3;
   packet.vlan_tci = 77;
-  packet.ol_flags =
-      RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_L4_CKSUM_GOOD | RTE_MBUF_F_FIRST_FREE;
+  packet.ol_flags = RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_L4_CKSUM_GOOD |
+                    RTE_MBUF_F_FIRST_FREE | kHeadersFlag | kJourneyFlag;
   packet.dynfield1[2] = 0xABCD;
   std::array<rte_mbuf*, 8> fragments{};
   const auto result = fragment_packet(packet, parse_headers(packet), 68, 0, *pool_, fragments);

@@ -17,6 +17,7 @@
 #include "io/packet_pool.h"
 #include "packet/fragment_chain.h"
 #include "packet/mbuf.h"
+#include "packet/mbuf_metadata.h"
 #include "packet/reassembly.h"
 #include "packet/testing.h"
 

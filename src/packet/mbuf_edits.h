@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "packet/mbuf_metadata.h"
 #include "packet/parse.h"
 #include "penumbra/bytes.h"
 
@@ -20,6 +21,7 @@ inline bool push_tag(rte_mbuf& packet, std::uint16_t type, std::uint16_t tci) {
   std::memmove(frame, frame + kTagBytes, kEthertypeAt);
   store_be16(frame + kEthertypeAt, type);
   store_be16(frame + kEthertypeAt + 2, tci);
+  headers_changed(packet);
   return true;
 }
 
@@ -28,6 +30,7 @@ inline void pop_tag(rte_mbuf& packet) {
   auto* const frame = rte_pktmbuf_mtod(&packet, std::uint8_t*);
   std::memmove(frame + kTagBytes, frame, kEthertypeAt);
   rte_pktmbuf_adj(&packet, kTagBytes);
+  headers_changed(packet);
 }
 
 }  // namespace penumbra

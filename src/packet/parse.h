@@ -70,15 +70,17 @@ inline bool parse_plain(const std::uint8_t* frame, std::size_t readable, std::si
   const std::size_t end = (kIsIpv4 ? network : transport) + load_be16(ip + (kIsIpv4 ? 2 : 4));
   const bool is_plain =
       kIsIpv4 ? (ip[0] == 0x45) & ((load<std::uint16_t>(ip + 6) & kFragmentBits) == 0) : ip[0] >> 4 == 6;
-  if (!(is_plain & (end <= bytes))) return false;
+  if (!(is_plain & (end <= bytes))) [[unlikely]]
+    return false;
   std::size_t payload = 0;
   std::uint8_t tcp_flags = 0;
-  if (protocol == ip_protocol::kTcp) {
+  if (protocol == ip_protocol::kTcp) [[likely]] {
     if (transport + kTcpBytes > readable) return false;
     const std::size_t data_offset = std::size_t{header[12]} / 16 * 4;
     payload = transport + data_offset;
     tcp_flags = header[13];
-    if ((data_offset < kTcpBytes) | (payload > end)) return false;
+    if ((data_offset < kTcpBytes) | (payload > end)) [[unlikely]]
+      return false;
   } else if (protocol == ip_protocol::kUdp) {
     const std::size_t length = load_be16(header + 4);
     payload = transport + kUdpBytes;
@@ -113,7 +115,7 @@ inline void parse_headers(const std::uint8_t* frame, std::size_t readable, std::
   if (readable >= kIpv4AndUdp) [[likely]] {
     const auto type = load<std::uint16_t>(frame + kEthertypeAt);
     if (type == __builtin_bswap16(ethertype::kIpv4) &&
-        detail::parse_plain<ethertype::kIpv4>(frame, readable, bytes, {}, headers)) {
+        detail::parse_plain<ethertype::kIpv4>(frame, readable, bytes, {}, headers)) [[likely]] {
       return;
     }
     if (type == __builtin_bswap16(ethertype::kIpv6) &&

@@ -68,6 +68,10 @@ Reassembly::Reassembly(const ReassemblyLimits& limits, const SipHashKey& key, rt
       table_(limits.datagrams, key),
       parts_(parts_for(limits)) {}
 
+void Reassembly::check(const ReassemblyLimits& limits) {
+  bytes_of_tables(limits);
+}
+
 bool Reassembly::is_due(const Datagram& datagram, std::uint64_t now) const {
   // The clock of a capture may go back.
   const auto age = static_cast<std::int64_t>(now - datagram.began);

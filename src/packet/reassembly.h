@@ -23,6 +23,8 @@ struct ReassemblyLimits {
   std::uint16_t fragments = 256;               ///< Parts of a datagram; bounds the steps for one fragment.
   std::uint16_t least_payload = 0;             ///< Bytes that all fragments but the last must carry.
   std::uint64_t timeout = 30'000'000'000;      ///< Nanoseconds from the first fragment to the complete datagram.
+
+  bool operator==(const ReassemblyLimits&) const = default;
 };
 
 /// The result of Reassembly::add().
@@ -55,6 +57,8 @@ class Reassembly {
   /// `copies` gives mbufs for bytes that some overlaps make it copy. `key` hides which datagrams share a bucket. Throws
   /// std::invalid_argument if the tables leave no memory for a datagram of 65535 bytes.
   Reassembly(const ReassemblyLimits& limits, const SipHashKey& key, rte_mempool& copies);
+  /// Throws like the constructor.
+  static void check(const ReassemblyLimits& limits);
   /// The caller has flushed it.
   ~Reassembly() = default;
   Reassembly(const Reassembly&) = delete;

@@ -6,6 +6,7 @@
 
 #include "packet/checksum.h"
 #include "packet/fragment_chain.h"
+#include "packet/mbuf_metadata.h"
 #include "penumbra/bytes.h"
 
 namespace penumbra {
@@ -53,10 +54,11 @@ rte_mbuf* correct_ipv6(rte_mbuf& packet, std::uint16_t network, std::uint32_t da
   return cut_chain(&packet, kRemovedBytes, packet.pkt_len - kRemovedBytes);
 }
 
-/// Clears what the device found out about the fragment.
+/// Clears what the device and the parser found out about the fragment.
 void forget_fragment(rte_mbuf& packet) {
   packet.ol_flags &= ~(RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_RSS_HASH);
   packet.packet_type = RTE_PTYPE_UNKNOWN;
+  headers_changed(packet);
 }
 
 }  // namespace

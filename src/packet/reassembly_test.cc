@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <rte_ip.h>
 
-#include <stdexcept>
 #include <string>
 
 #include "packet/fragment_testing.h"
@@ -14,11 +13,8 @@ namespace penumbra {
 namespace {
 
 using namespace packet_testing;
-using testing::Each;
 using testing::ElementsAre;
-using testing::ElementsAreArray;
 using testing::IsEmpty;
-using testing::SizeIs;
 using Reason = ReassemblyReason;
 
 constexpr std::size_t kIp = 14;  ///< Offset of the IP header in untagged frames.
@@ -393,11 +389,11 @@ TEST(Reassembly, KeepsDontFragmentAsLinux) {
   EXPECT_EQ(join(0, 0), 0U);
 }
 
-TEST(Reassembly, ForgetsWhatTheDeviceFoundOut) {
+TEST(Reassembly, ForgetsWhatTheDeviceAndTheParserFoundOut) {
   ReassemblyTester tester;
   rte_mbuf& first = tester.pool().packet(ipv4_fragment(pattern(8), 0, kMore));
-  first.ol_flags =
-      RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_L4_CKSUM_BAD | RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_RSS_HASH;
+  first.ol_flags = RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_L4_CKSUM_BAD | RTE_MBUF_F_RX_IP_CKSUM_GOOD |
+                   RTE_MBUF_F_RX_RSS_HASH | kHeadersFlag;
   first.packet_type = RTE_PTYPE_L4_FRAG;
   first.port = 7;
   rte_mbuf& second = tester.pool().packet(ipv4_fragment(pattern(8), 8, 0));
@@ -420,146 +416,6 @@ TEST(Reassembly, RefusesSharedPackets) {
   EXPECT_EQ(tester->add(packet, parse_headers(packet), 0, OverlapPolicy::first, no_one).reason, Reason::shared);
   rte_pktmbuf_free(clone);
   EXPECT_TRUE(tester.add(packet).is_held());
-}
-
-TEST(Reassembly, ExpiresDatagramsByTheirFirstFragment) {
-  ReassemblyTester tester;
-  const Bytes first = ipv4_fragment(pattern(8), 0, kMore);
-  tester.now = 1'000'000'000;
-  EXPECT_TRUE(tester.add(first).is_held());
-  tester.now = 20'000'000'000;
-  EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8), 16, 0)).is_held());
-  EXPECT_TRUE(tester.add(ipv6_fragment(pattern(8), 0, true)).is_held());
-  tester.now = 30'999'999'999;
-  tester.expire();
-  EXPECT_EQ(tester->held(), 3U);
-  tester.now = 31'000'000'000;
-  tester.expire();
-  EXPECT_EQ(tester->held(), 1U);
-  const auto handed_back = tester.take_handed_back();
-  ASSERT_THAT(handed_back, SizeIs(2));
-  EXPECT_EQ(handed_back[0], (ReassemblyTester::HandedBack{first, Reason::timeout}));
-}
-
-TEST(Reassembly, JoinsNothingAfterTheTimeout) {
-  ReassemblyTester tester({.timeout = 100});
-  EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8), 0, kMore)).is_held());
-  tester.now = 100;
-  EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8), 8, 0)).is_held());
-  EXPECT_THAT(tester.take_reasons(), ElementsAre(Reason::timeout));
-  EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8), 0, kMore)).is_completed());
-}
-
-TEST(Reassembly, BearsAClockThatGoesBack) {
-  ReassemblyTester tester({.timeout = 100});
-  tester.now = 1000;
-  EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8), 0, kMore)).is_held());
-  tester.now = 10;
-  tester.expire();
-  EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8), 8, 0)).is_completed());
-}
-
-TEST(Reassembly, EvictsTheOldestDatagramForANewOne) {
-  ReassemblyTester tester({.datagrams = 4});
-  for (std::size_t i = 0; i < 4; ++i) {
-    tester.now = i;
-    EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8), 0, kMore, i)).is_held());
-  }
-  EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8), 16, kMore, 0)).is_held());  // does not make datagram 0 younger
-  tester.now = 5;
-  EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8), 0, kMore, 100)).is_held());
-  EXPECT_THAT(tester.take_reasons(), ElementsAre(Reason::no_room, Reason::no_room));
-  EXPECT_EQ(tester->datagrams(), 4U);
-  for (const std::size_t i : {1, 2, 3, 100}) EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8), 8, 0, i)).is_completed());
-}
-
-TEST(Reassembly, EvictsDroppedDatagramsByAgeToo) {
-  ReassemblyTester tester({.datagrams = 2});
-  EXPECT_TRUE(tester.add(ipv6_fragment(pattern(16), 0, true)).is_held());
-  EXPECT_EQ(tester.add(ipv6_fragment(pattern(16), 8, true)).reason(), Reason::overlap);
-  tester.take_reasons();
-  tester.now = 1;
-  EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8), 0, kMore, 1)).is_held());
-  EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8), 0, kMore, 2)).is_held());
-  EXPECT_THAT(tester.take_reasons(), IsEmpty());
-  EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8), 0, kMore, 3)).is_held());
-  EXPECT_THAT(tester.take_reasons(), ElementsAre(Reason::no_room));
-}
-
-TEST(Reassembly, EvictsTheOldestDatagramsForMemory) {
-  ReassemblyTester tester({.memory = std::size_t{1} << 20, .datagrams = 1000});
-  const std::size_t limit = std::size_t{1} << 20;
-  std::size_t evicted = 0, newest = 0;
-  for (; newest < 900; ++newest) {
-    EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8), 0, kMore, newest)).is_held());
-    EXPECT_LE(tester->memory(), limit);
-    const auto reasons = tester.take_reasons();
-    EXPECT_THAT(reasons, Each(Reason::no_memory));
-    evicted += reasons.size();
-  }
-  EXPECT_GT(evicted, 0U);
-  EXPECT_EQ(tester->held(), 900 - evicted);
-  EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8), 8, 0, evicted)).is_completed());
-  EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8), 8, 0, newest - 1)).is_completed());
-}
-
-/// One datagram cannot take more than all memory, and does not evict itself.
-TEST(Reassembly, RefusesFragmentsOfADatagramThatFillsTheMemory) {
-  ReassemblyTester tester({.memory = std::size_t{512} << 10, .datagrams = 4, .fragments = 1000});
-  std::size_t held = 0;
-  while (tester.add(ipv4_fragment(pattern(8), held * 8, kMore)).is_held()) ++held;
-  EXPECT_GT(held, 100U);
-  EXPECT_EQ(tester.add(ipv4_fragment(pattern(8), held * 8, kMore)).reason(), Reason::no_memory);
-  EXPECT_EQ(tester->held(), held);
-  EXPECT_THAT(tester.take_reasons(), IsEmpty());
-}
-
-TEST(Reassembly, BoundsTheFragmentsOfADatagram) {
-  ReassemblyTester tester({.fragments = 8});
-  for (std::size_t i = 0; i < 8; ++i) EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8), i * 8, kMore)).is_held());
-  EXPECT_EQ(tester.add(ipv4_fragment(pattern(8), 64, kMore)).reason(), Reason::too_many_fragments);
-  EXPECT_THAT(tester.take_reasons(), ElementsAreArray(std::vector(8, Reason::too_many_fragments)));
-  EXPECT_EQ(tester.add(ipv4_fragment(pattern(8), 72, 0)).reason(), Reason::too_many_fragments);
-}
-
-/// The second part of a split fragment is a copy, which counts as memory but not as a fragment.
-TEST(Reassembly, DropsTheDatagramIfACopyFails) {
-  for (const auto policy : {OverlapPolicy::last, OverlapPolicy::first}) {
-    ReassemblyTester tester({}, 2);
-    tester.policy = policy;
-    const Bytes outer = ipv4_fragment(pattern(24), 0, kMore), inner = ipv4_fragment(pattern(8, 1), 8, kMore);
-    EXPECT_TRUE(tester.add(policy == OverlapPolicy::last ? outer : inner).is_held());
-    EXPECT_EQ(tester.add(policy == OverlapPolicy::last ? inner : outer).reason(), Reason::no_mbuf);
-    EXPECT_THAT(tester.take_reasons(), ElementsAre(Reason::no_mbuf));
-    EXPECT_EQ(tester->datagrams(), 0U);
-  }
-}
-
-TEST(Reassembly, FreesCopiesWithTheirDatagram) {
-  ReassemblyTester tester;
-  tester.policy = OverlapPolicy::last;
-  EXPECT_TRUE(tester.add(ipv4_fragment(pattern(24), 0, kMore)).is_held());
-  EXPECT_TRUE(tester.add(ipv4_fragment(pattern(8, 1), 8, kMore)).is_held());
-  EXPECT_EQ(tester->held(), 2U);
-  EXPECT_EQ(tester.pool().in_use(), 3U);
-  tester.flush();
-  EXPECT_THAT(tester.take_reasons(), ElementsAre(Reason::flushed, Reason::flushed));
-}
-
-TEST(Reassembly, FindsItsWayThroughManyDatagrams) {
-  ReassemblyTester tester({.memory = std::size_t{64} << 20, .datagrams = 5000}, 6000, 512);
-  for (std::size_t i = 0; i < 5000; ++i) ASSERT_TRUE(tester.add(ipv4_fragment(pattern(8), 0, kMore, i)).is_held());
-  EXPECT_EQ(tester->datagrams(), 5000U);
-  for (std::size_t i = 0; i < 5000; ++i) {
-    ASSERT_TRUE(tester.add(ipv4_fragment(pattern(8, 1), 8, 0, i * 7 % 5000)).is_completed());
-  }
-}
-
-TEST(Reassembly, RefusesLimitsWithoutRoomForADatagram) {
-  const TestPool pool;
-  EXPECT_THROW(Reassembly({.memory = 100000}, {}, *pool), std::invalid_argument);
-  EXPECT_THROW(Reassembly({.datagrams = 0}, {}, *pool), std::invalid_argument);
-  EXPECT_THROW(Reassembly({.fragments = 0}, {}, *pool), std::invalid_argument);
 }
 
 TEST(ReassemblyReason, HasNames) {

@@ -52,7 +52,7 @@ cudaError_t launch_or_break(const cuda::Launch& launch, const cuda::Signal& sign
 
 Variants<cuda::Kernel>& shaders() {
   static Variants<cuda::Kernel> all;
-  [[maybe_unused]] static const bool kIsAdded = all.add(*cuda::kernels().find("echo"), {{}, &launch_or_break});
+  [[maybe_unused]] static const bool kIsAdded = all.add(*cuda::kernels().find("echo"), {{}, 0, &launch_or_break});
   return all;
 }
 

@@ -43,7 +43,8 @@ std::vector<EngineCalibration> calibrations_of(const ordered_json& list) {
                             .value = each.at("value").get<std::uint64_t>(),
                             .gain = each.at("gain").get<double>(),
                             .calibration_key = each.at("conditions").get<std::string>(),
-                            .figures = each.at("figures").get<std::vector<double>>()});
+                            .figures = each.at("figures").get<std::vector<double>>(),
+                            .length = each.at("length").get<std::uint32_t>()});
   }
   return calibrations;
 }
@@ -56,14 +57,15 @@ ordered_json to_json(const std::vector<EngineCalibration>& calibrations) {
                     {"value", each.value},
                     {"gain", each.gain},
                     {"conditions", each.calibration_key},
-                    {"figures", each.figures}});
+                    {"figures", each.figures},
+                    {"length", each.length}});
   }
   return list;
 }
 
 bool is_of_same(const EngineCalibration& one, const EngineCalibration& other) {
   return one.shader == other.shader && one.size_class == other.size_class &&
-         one.calibration_key == other.calibration_key;
+         one.calibration_key == other.calibration_key && one.length == other.length;
 }
 
 [[noreturn]] void fail(const std::filesystem::path& file, int error) {

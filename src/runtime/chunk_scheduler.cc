@@ -23,18 +23,19 @@ bool is_before(std::uint32_t position, std::uint32_t other) {
 
 ChunkScheduler::ChunkScheduler(std::uint16_t worker, const Pipeline& pipeline, Pipeline::Queues queues,
                                WorkerCounters& counters, Tracer& tracer, Captures& captures, Egress& egress,
-                               rte_mempool* pool)
+                               rte_mempool* pool, Handover* handover)
     : counters_(counters),
       tracer_(tracer),
       captures_(captures),
       egress_(egress),
-      emissions_(worker, static_cast<std::uint16_t>(pipeline.stages().size()), counters, captures),
+      emissions_(worker, pipeline, counters, captures, handover),
       stages_(pipeline.stages().size()),
       chunks_(std::make_unique<InFlightChunk[]>(kMostChunks)) {
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     stages_[i].stage = &pipeline.stages()[i];
     stages_[i].engines = std::move(queues[i]);
     emitters_.emplace_back(emissions_, static_cast<std::uint16_t>(i), pool);
+    pools_.push_back(stages_[i].stage->info->creates_packets ? pool : nullptr);
     has_ticks_ = has_ticks_ || stages_[i].stage->info->has_ticks;
   }
   for (std::uint32_t i = kMostChunks; i > 0; --i) free_.push_back(&chunks_[i - 1]);
@@ -42,9 +43,27 @@ ChunkScheduler::ChunkScheduler(std::uint16_t worker, const Pipeline& pipeline, P
 
 void ChunkScheduler::open_functions(std::uint16_t index, std::uint16_t count, unsigned core) {
   for (std::size_t i = 0; i < stages_.size(); ++i) {
-    const WorkerContext context{.index = index, .count = count, .core = core, .emitter = emitters_[i]};
+    const WorkerContext context{
+        .index = index, .count = count, .core = core, .emitter = emitters_[i], .pool = pools_[i]};
     stages_[i].function = stages_[i].stage->function->open_worker(context);
   }
+}
+
+template <class Use>
+void ChunkScheduler::each_queue_with_payload(Use use) {
+  for (const StageQueue& stage : stages_) {
+    for (std::size_t i = 0; i < stage.engines.size(); ++i) {
+      if (stage.stage->shaders[i].shader->has_payload()) use(*stage.engines[i]);
+    }
+  }
+}
+
+void ChunkScheduler::share(const std::shared_ptr<const HugeMemory>& memory) {
+  each_queue_with_payload([&memory](EngineQueue& queue) { queue.share(memory); });
+}
+
+void ChunkScheduler::unshare(const HugeMemory& memory) {
+  each_queue_with_payload([&memory](EngineQueue& queue) { queue.unshare(memory); });
 }
 
 std::uint64_t ChunkScheduler::enter(std::uint64_t now) noexcept {
@@ -57,6 +76,7 @@ std::uint64_t ChunkScheduler::enter(std::uint64_t now) noexcept {
   if (tracer_.armed()) {
     chunk.traces = tracer_.select(chunk);
     chunk.traced = !chunk.traces.empty();
+    if (chunk.traced) ++traced_chunks_;
   }
   if (captures_.armed()) captures_.received(chunk);
   advance(chunk);
@@ -108,13 +128,14 @@ bool ChunkScheduler::poll(std::uint64_t now) noexcept {
       moved = true;
     }
   }
-  while (emissions_.size() > 0 && has_room()) {
+  // The trace of a redirected packet comes to the emissions when its first chunk has finished.
+  while (emissions_.size() > 0 && has_room() && traced_chunks_ == 0) {
     clock_ = rte_rdtsc();
     InFlightChunk& chunk = *free_.back();
     free_.pop_back();
     emissions_.fill(chunk);
     chunk.now = now;
-    chunk.traced = false;
+    if (chunk.traced) ++traced_chunks_;
     advance(chunk);
     moved = true;
   }
@@ -160,6 +181,7 @@ void ChunkScheduler::process(InFlightChunk& chunk, StageQueue& stage) noexcept {
   chunk.columns.clear();
   chunk.shader = 0;
   chunk.batch.owner = &chunk;
+  chunk.batch.source = chunk.batch.destination = payload_base();
   chunk.batch.has_backlog = chunk.size == Chunk::kCapacity;
   chunk.fetch_ahead = !stage.engines.empty() && stage.engines.front()->fetches_ahead();
   stage.function->process(chunk);
@@ -216,6 +238,13 @@ void ChunkScheduler::leave(InFlightChunk& chunk) noexcept {
 }
 
 void ChunkScheduler::finish(InFlightChunk& chunk) noexcept {
+  if (chunk.traced) {
+    --traced_chunks_;
+    std::erase_if(chunk.traces, [&](PacketTrace& trace) {
+      return chunk.verdicts[trace.packet].kind == Verdict::Kind::go_to &&
+             emissions_.follow(chunk.packets[trace.packet], trace);
+    });
+  }
   egress_.finish(chunk, clock_);
   free_.push_back(&chunk);
   counters_.steps.back().add(lap(), chunk.size);

@@ -16,6 +16,7 @@
 #include "runtime/counters.h"
 #include "runtime/egress.h"
 #include "runtime/emission.h"
+#include "runtime/handover.h"
 #include "runtime/in_flight_chunk.h"
 #include "runtime/pipeline.h"
 
@@ -26,13 +27,18 @@ class ChunkScheduler {
   /// Chunks of one worker in flight. Synchronous engines need only one.
   static constexpr std::uint32_t kMostChunks = kMostInFlight;
 
-  /// `pool` is the memory of the packets that functions create; null: they get none.
+  /// `pool` is the memory of the packets that functions create; null: they get none. `handover` is null if no function
+  /// hands packets over.
   ChunkScheduler(std::uint16_t worker, const Pipeline& pipeline, Pipeline::Queues queues, WorkerCounters& counters,
-                 Tracer& tracer, Captures& captures, Egress& egress, rte_mempool* pool);
+                 Tracer& tracer, Captures& captures, Egress& egress, rte_mempool* pool, Handover* handover);
 
   /// Opens the data halves of the functions for worker `index` of `count`. Call on the worker's thread before the first
   /// packet. Throws like Function::open_worker().
   void open_functions(std::uint16_t index, std::uint16_t count, unsigned core);
+
+  /// Change the memory that the engine queues of stages with payload share. No chunk may be in flight.
+  void share(const std::shared_ptr<const HugeMemory>& memory);
+  void unshare(const HugeMemory& memory);
 
   bool has_room() const noexcept { return !free_.empty(); }
   /// Returns the number of chunks in flight; packets that wait in the emitters are one more.
@@ -47,6 +53,8 @@ class ChunkScheduler {
   /// Returns true if any moved.
   bool poll(std::uint64_t now) noexcept;
 
+  /// Queues packets that other workers handed over. Returns true if there were any. Requires a handover.
+  bool take_over() noexcept { return emissions_.take_over(); }
   /// Returns true if a function wants ticks.
   bool has_ticks() const noexcept { return has_ticks_; }
   /// Calls all functions' ticks. Returns the earliest time at which a function wants the next tick.
@@ -71,6 +79,8 @@ class ChunkScheduler {
     InFlightChunk*& at(std::uint32_t position) { return ring[position % kMostChunks]; }
   };
 
+  template <class Use>
+  void each_queue_with_payload(Use use);
   void advance(InFlightChunk& chunk) noexcept;
   void process(InFlightChunk& chunk, StageQueue& stage) noexcept;
   void start_job(InFlightChunk& chunk, const StageQueue& stage) noexcept;
@@ -90,6 +100,8 @@ class ChunkScheduler {
   std::uint64_t clock_ = 0;
   Emissions emissions_;
   std::deque<StageEmitter> emitters_;  ///< By stage; outlive the functions.
+  std::vector<rte_mempool*> pools_;    ///< By stage.
+  unsigned traced_chunks_ = 0;         ///< Number of traced chunks in flight.
   std::vector<StageQueue> stages_;
   bool has_ticks_ = false;
   std::unique_ptr<InFlightChunk[]> chunks_;

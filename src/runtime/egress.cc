@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "packet/mbuf_gather.h"
+
 namespace penumbra::runtime {
 namespace {
 
@@ -44,12 +46,22 @@ void Egress::finish(InFlightChunk& chunk, std::uint64_t now) noexcept {
   for (std::uint16_t i = 0; i < chunk.size; ++i) {
     Verdict& verdict = chunk.verdicts[i];
     if (verdict.kind == Verdict::Kind::send && verdict.value < groups_.size()) {
-      if (add(verdict.value, chunk.packets[i])) continue;
+      if (!fits_port(verdict.value, *chunk.packets[i])) [[unlikely]] {
+        verdict = drop_as(RuntimeReason::tx_full);
+      } else if (add(verdict.value, chunk.packets[i])) {
+        continue;
+      }
     } else if (verdict.kind == Verdict::Kind::hold || verdict.kind == Verdict::Kind::go_to) {
       continue;
     } else if (verdict.kind == Verdict::Kind::replicate) {
-      if (replicate(chunk, i)) continue;
-      verdict = {};
+      if (chunk.packets[i]->nb_segs > 1 && !fits_all_ports(chunk, i)) [[unlikely]] {
+        rte_pktmbuf_free(chunk.replications[i].other);
+        verdict = drop_as(RuntimeReason::tx_full);
+      } else if (replicate(chunk, i)) {
+        continue;
+      } else {
+        verdict = {};
+      }
     }
     // A verdict with an invalid port or reason counts as undecided.
     const bool decided = verdict.kind >= Verdict::Kind::drop && verdict.value < reasons_;
@@ -80,6 +92,21 @@ void Egress::finish(InFlightChunk& chunk, std::uint64_t now) noexcept {
   busy_count_ = 0;
   if (chunk.traced) note_traces(chunk);
   if (refused.count > 0) rte_pktmbuf_free_bulk(refused.packets.data(), refused.count);
+}
+
+/// Returns true if the port takes the packet, which becomes one segment if the port takes no others.
+bool Egress::fits_port(std::uint16_t port, rte_mbuf& packet) noexcept {
+  return packet.nb_segs == 1 || queues_[port]->takes_chains() || gather(packet, packet.pkt_len);
+}
+
+/// Returns true if all ports of a replicated packet take it and its header variant.
+bool Egress::fits_all_ports(const InFlightChunk& chunk, std::uint16_t packet) noexcept {
+  const Replication& replication = chunk.replications[packet];
+  const auto fit = [this](std::span<const std::uint16_t> ports, rte_mbuf& each) {
+    return std::ranges::all_of(ports, [&](auto port) { return port >= queues_.size() || fits_port(port, each); });
+  };
+  return fit(replication.ports, *chunk.packets[packet]) &&
+         (replication.other == nullptr || fit(replication.other_ports, *replication.other));
 }
 
 /// Adds a packet to a port's group. Returns false if there is no room, because a packet named the port several times.

@@ -57,6 +57,8 @@ class Egress {
     std::uint16_t port;
     RuntimeReason reason;
   };
+  bool fits_port(std::uint16_t port, rte_mbuf& packet) noexcept;
+  bool fits_all_ports(const InFlightChunk& chunk, std::uint16_t packet) noexcept;
   bool add(std::uint16_t port, rte_mbuf* packet) noexcept;
   bool replicate(const InFlightChunk& chunk, std::uint16_t packet) noexcept;
   std::uint16_t add_copies(const InFlightChunk& chunk, std::span<const std::uint16_t> ports, rte_mbuf& packet) noexcept;

@@ -3,14 +3,26 @@
 
 #include <rte_mbuf.h>
 
-#include "io/packet_metadata.h"
+#include <algorithm>
+#include <array>
+
+#include "packet/mbuf_gather.h"
+#include "packet/mbuf_metadata.h"
 
 namespace penumbra::runtime {
 
-Emissions::Emissions(std::uint16_t worker, std::uint16_t stages, WorkerCounters& counters, Captures& captures)
-    : worker_(worker), stages_(stages), counters_(counters), captures_(captures), entries_(kCapacity) {}
+Emissions::Emissions(std::uint16_t worker, const Pipeline& pipeline, WorkerCounters& counters, Captures& captures,
+                     Handover* handover)
+    : worker_(worker),
+      stages_(static_cast<std::uint16_t>(pipeline.stages().size())),
+      reasons_(pipeline.reasons().size()),
+      counters_(counters),
+      captures_(captures),
+      handover_(handover),
+      entries_(kCapacity) {}
 
 void Emissions::push(rte_mbuf* packet, Verdict verdict, std::uint16_t stage) noexcept {
+  if (verdict.kind == Verdict::Kind::drop && verdict.value < reasons_) return drop(packet, verdict);
   if (size() == kCapacity) {
     drop(packet, RuntimeReason::emitter_full);
     return;
@@ -31,20 +43,58 @@ void Emissions::fill(InFlightChunk& chunk) noexcept {
   chunk.rx_queue = InFlightChunk::kNoQueue;
   chunk.worker = worker_;
   chunk.stage = first.stage;
+  chunk.traces.clear();
   while (head_ != tail_ && chunk.size < Chunk::kCapacity) {
     const Entry& entry = at(head_);
     if (entry.stage != first.stage || entry.packet->port != first.packet->port) break;
+    for (auto& [packet, trace] : followed_) {
+      if (packet != entry.packet) continue;
+      trace.packet = chunk.size;
+      trace.undecided = entry.verdict.kind == Verdict::Kind::pass;
+      chunk.traces.push_back(std::move(trace));
+      packet = nullptr;
+    }
     chunk.packets[chunk.size] = entry.packet;
     chunk.verdicts[chunk.size++] = entry.verdict;
     ++head_;
   }
+  chunk.traced = !chunk.traces.empty();
+  if (chunk.traced) std::erase_if(followed_, [](const auto& each) { return each.first == nullptr; });
+}
+
+bool Emissions::follow(const rte_mbuf* packet, PacketTrace& trace) {
+  for (std::size_t position = head_; position != tail_; ++position) {
+    if (at(position).packet != packet) continue;
+    followed_.emplace_back(packet, std::move(trace));
+    return true;
+  }
+  return false;
 }
 
 void Emissions::drop(rte_mbuf* packet, RuntimeReason reason) noexcept {
-  const Verdict verdict{Verdict::Kind::drop, static_cast<std::uint16_t>(reason)};
+  drop(packet, {Verdict::Kind::drop, static_cast<std::uint16_t>(reason)});
+}
+
+void Emissions::drop(rte_mbuf* packet, Verdict verdict) noexcept {
   counters_.reason(verdict.value).add(1);
   if (captures_.armed()) captures_.refused(worker_, *packet, verdict);
   rte_pktmbuf_free(packet);
+}
+
+bool Emissions::hand_over(rte_mbuf* packet, std::uint16_t stage) noexcept {
+  const std::uint16_t to = handover_ == nullptr ? worker_ : handover_->worker_of(*packet, worker_);
+  if (to == worker_) return false;
+  journey_of(*packet, 0).stage = stage;
+  if (!handover_->put(worker_, to, packet)) drop(packet, RuntimeReason::emitter_full);
+  return true;
+}
+
+bool Emissions::take_over() noexcept {
+  std::array<rte_mbuf*, Chunk::kCapacity> packets;
+  const auto room = static_cast<std::uint16_t>(std::min(packets.size(), kCapacity - size()));
+  const std::uint16_t count = handover_->take(worker_, packets.data(), room);
+  for (std::uint16_t i = 0; i < count; ++i) push(packets[i], {}, journey_of(*packets[i], 0).stage);
+  return count > 0;
 }
 
 rte_mbuf* StageEmitter::allocate() noexcept {
@@ -57,6 +107,7 @@ void StageEmitter::discard(rte_mbuf* packet) noexcept {
 
 void StageEmitter::emit(rte_mbuf* packet, Verdict verdict) noexcept {
   emissions_.counters().created.add(1);
+  gather(*packet, kContiguousBytes);
   emissions_.push(packet, verdict, stage_);
 }
 
@@ -64,6 +115,7 @@ void StageEmitter::hold(Chunk& chunk, std::uint16_t index) noexcept {
   chunk.verdicts[index] = {Verdict::Kind::hold, 0};
   if (chunk.is_dry_run) return;
   chunk.packets[index]->port = chunk.rx_port;  // A driver's number until now.
+  journey_of(*chunk.packets[index], chunk.now);
   emissions_.counters().held.add(1);
 }
 
@@ -76,13 +128,30 @@ void StageEmitter::absorb(std::size_t count) noexcept {
   emissions_.counters().absorbed.add(count);
 }
 
+void StageEmitter::replace(Chunk& chunk, std::uint16_t index, rte_mbuf* packet, std::size_t held) noexcept {
+  constexpr Verdict kHandedOver{Verdict::Kind::hold, 1};
+  WorkerCounters& counters = emissions_.counters();
+  counters.held.add(1);
+  counters.absorbed.add(held + 1);
+  counters.created.add(1);
+  gather(*packet, kContiguousBytes);
+  packet->port = chunk.rx_port;
+  journey_of(*packet, chunk.now);
+  if (emissions_.hand_over(packet, stage_)) {
+    chunk.verdicts[index] = kHandedOver;
+  } else {
+    chunk.packets[index] = packet;
+    chunk.verdicts[index] = {};
+  }
+}
+
 void StageEmitter::go_to(Chunk& chunk, std::uint16_t index, std::uint16_t stage) noexcept {
   const Verdict verdict{Verdict::Kind::go_to, stage};
   chunk.verdicts[index] = verdict;
   if (chunk.is_dry_run) return;
   rte_mbuf* const packet = chunk.packets[index];
   packet->port = chunk.rx_port;
-  io::PacketMetadata& metadata = io::metadata_of(*packet);
+  PacketMetadata& metadata = journey_of(*packet, chunk.now);
   if (metadata.visits == kMostVisits) {
     emissions_.drop(packet, RuntimeReason::too_many_visits);
     return;

@@ -5,12 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "penumbra/function_worker.h"
 #include "runtime/capture.h"
 #include "runtime/counters.h"
+#include "runtime/handover.h"
 #include "runtime/in_flight_chunk.h"
+#include "runtime/pipeline.h"
 
 struct rte_mempool;
 
@@ -21,16 +24,25 @@ class Emissions {
  public:
   static constexpr std::size_t kCapacity = 4096;
 
-  /// `stages` is the number of the pipeline's stages.
-  Emissions(std::uint16_t worker, std::uint16_t stages, WorkerCounters& counters, Captures& captures);
+  /// `handover` is null if no function hands packets over.
+  Emissions(std::uint16_t worker, const Pipeline& pipeline, WorkerCounters& counters, Captures& captures,
+            Handover* handover);
 
   std::size_t size() const noexcept { return tail_ - head_; }
   std::uint16_t stages() const noexcept { return stages_; }
-  /// Queues a packet, whose verdict comes from `stage`. Drops the packet if the queue is full.
+  /// Queues a packet, whose verdict comes from `stage`. Drops the packet if that is the verdict or the queue is full.
   void push(rte_mbuf* packet, Verdict verdict, std::uint16_t stage) noexcept;
-  /// Fills an unused chunk with the first packets that have a common receive port and stage. Requires size() > 0.
+  /// Fills an unused chunk with the first packets that have a common receive port and stage, and with their traces.
+  /// Requires size() > 0.
   void fill(InFlightChunk& chunk) noexcept;
+  /// Keeps the trace of a packet for fill(). Returns false, and leaves `trace` alone, if the packet does not wait here.
+  bool follow(const rte_mbuf* packet, PacketTrace& trace);
   void drop(rte_mbuf* packet, RuntimeReason reason) noexcept;
+  /// Gives a packet to the worker that receives its flow, where the stage after `stage` continues. Returns false,
+  /// without a change, if that is this worker. Drops the packet if the way to the other worker is full.
+  bool hand_over(rte_mbuf* packet, std::uint16_t stage) noexcept;
+  /// Queues the packets that other workers handed over, as far as there is room. Returns true if there were any.
+  bool take_over() noexcept;
 
   WorkerCounters& counters() noexcept { return counters_; }
 
@@ -40,14 +52,18 @@ class Emissions {
     Verdict verdict;
     std::uint16_t stage;  ///< The stage that continues; stages() if the packet has its final verdict.
   };
+  void drop(rte_mbuf* packet, Verdict verdict) noexcept;
   Entry& at(std::size_t position) { return entries_[position % kCapacity]; }
 
   const std::uint16_t worker_;
   const std::uint16_t stages_;
+  const std::size_t reasons_;
   WorkerCounters& counters_;
   Captures& captures_;
+  Handover* const handover_;
   std::vector<Entry> entries_;
-  std::size_t head_ = 0, tail_ = 0;  ///< Positions increase forever.
+  std::size_t head_ = 0, tail_ = 0;                                ///< Positions increase forever.
+  std::vector<std::pair<const rte_mbuf*, PacketTrace>> followed_;  ///< Traces of waiting packets.
 };
 
 /// Is the emitter of one stage.
@@ -66,6 +82,7 @@ class StageEmitter final : public Emitter {
   void hold(Chunk& chunk, std::uint16_t index) noexcept override;
   void release(rte_mbuf* packet, Verdict verdict) noexcept override;
   void absorb(std::size_t count) noexcept override;
+  void replace(Chunk& chunk, std::uint16_t index, rte_mbuf* packet, std::size_t held) noexcept override;
   void go_to(Chunk& chunk, std::uint16_t index, std::uint16_t stage) noexcept override;
   std::size_t room() const noexcept override { return Emissions::kCapacity - emissions_.size(); }
 

@@ -166,6 +166,7 @@ ordered_json Explainer::explain_stage(Packets& packets, const Stage& stage) {
   reading_([&] {
     chunk.columns.clear();
     chunk.batch.items = 0;
+    chunk.batch.source = chunk.batch.destination = payload_base();
     chunk.shader = 0;
     function.process(chunk);
     bool has_job = chunk.batch.items > 0;

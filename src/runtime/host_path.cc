@@ -262,8 +262,9 @@ bool HostPath::write_punted() noexcept {
 
 void HostPath::deliver(rte_mbuf& packet) noexcept {
   Twin* const twin = twin_of_port_[packet.port];  // Null: the twin was removed meanwhile.
-  const bool taken = twin != nullptr && twin->tap &&
-                     twin->tap->write({rte_pktmbuf_mtod(&packet, const std::uint8_t*), packet.data_len});
+  const auto bytes = std::min<std::uint32_t>(packet.pkt_len, static_cast<std::uint32_t>(chain_.size()));
+  const auto* const frame = static_cast<const std::uint8_t*>(rte_pktmbuf_read(&packet, 0, bytes, chain_.data()));
+  const bool taken = bytes == packet.pkt_len && twin != nullptr && twin->tap && twin->tap->write({frame, bytes});
   if (!taken) lost_[packet.hash.usr].add(1);
 }
 

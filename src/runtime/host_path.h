@@ -24,6 +24,7 @@
 #include "base/rate_limiter.h"
 #include "control/config.h"
 #include "control/netlink/addresses.h"
+#include "io/capture_writer.h"
 #include "io/packet_pool.h"
 #include "io/packet_ring.h"
 #include "io/port.h"
@@ -139,6 +140,7 @@ class HostPath {
   control::netlink::AddressReconciler addresses_;
   bool addresses_wanted_ = false;  ///< The ports' addresses may have changed.
   Doorbell doorbell_;
+  std::vector<std::uint8_t> chain_ = std::vector<std::uint8_t>(io::kMostFrameBytes);  ///< A punted packet's bytes.
   bool blocked_ = false;  ///< There is no room for the host's packets.
   std::atomic<bool> stopping_{false};
   Clock::time_point looked_after_;

@@ -163,6 +163,7 @@ void Pipeline::choose_engine(Stage& stage, const control::StageConfig& config, c
   if (chosen.table == nullptr) throw std::logic_error("function " + config.function + " has a shader but no table");
   chosen.engine->use_table(*chosen.table);
   chosen.engine->announce(*chosen.shader, *chosen.table);
+  if (chosen.shader->has_payload()) packet_memory_.use(*chosen.engine);
   stage.shaders.push_back(std::move(chosen));
 }
 
@@ -196,6 +197,12 @@ void Pipeline::exchange(Pipeline& next, std::span<const std::size_t> stages) {
     while (done > 0) exchange_stage(--done);
     throw;
   }
+}
+
+std::uint32_t Pipeline::most_held() const {
+  std::size_t most = 0;
+  for (const auto& stage : stages_) most += stage.function->most_held();
+  return static_cast<std::uint32_t>(most);
 }
 
 void Pipeline::check_punts(const control::PuntLimits& limits) const {
@@ -233,9 +240,14 @@ void Pipeline::link_down(std::uint16_t port) {
 }
 
 Pipeline::Queues Pipeline::open_queues(unsigned core) {
+  packet_memory_.register_new();
   Queues queues(stages_.size());
   for (std::size_t i = 0; i < stages_.size(); ++i) {
-    for (const auto& shader : stages_[i].shaders) queues[i].push_back(shader.engine->open_queue_for(core));
+    for (const auto& shader : stages_[i].shaders) {
+      EngineQueue& queue = *queues[i].emplace_back(shader.engine->open_queue_for(core));
+      if (!shader.shader->has_payload()) continue;
+      for (auto& memory : packet_memory_.all()) queue.share(std::move(memory));
+    }
   }
   return queues;
 }

@@ -13,6 +13,7 @@
 #include "control/config.h"
 #include "penumbra/engine.h"
 #include "penumbra/function.h"
+#include "runtime/packet_memory.h"
 
 namespace penumbra::runtime {
 
@@ -73,6 +74,8 @@ class Pipeline {
   const std::vector<Stage>& stages() const { return stages_; }
   /// Returns the number of workers.
   std::uint16_t workers() const { return workers_; }
+  /// Returns the most packets that the functions hold at a time.
+  std::uint32_t most_held() const;
   /// Returns the functions' warnings and those about stages that run on the CPU because this machine lacks their
   /// engine, each with its place.
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -101,6 +104,8 @@ class Pipeline {
   /// Returns the engine queues of one worker on this core, by stage and shader. Throws std::runtime_error if an engine
   /// has no more queues.
   Queues open_queues(unsigned core);
+  /// Returns the memory of packets that the queues of stages with payload share.
+  PacketMemory& packet_memory() { return packet_memory_; }
   /// Returns the engines' calibrations by engine name, with the calibration keys of load_calibrations(). Any thread may
   /// call it after load_calibrations().
   std::map<std::string, std::vector<EngineCalibration>> calibrations() const;
@@ -122,6 +127,7 @@ class Pipeline {
   std::vector<std::string> warnings_;
   std::map<std::string, std::unique_ptr<Engine>> engines_;  ///< Destroyed before the tables that they mirror.
   std::map<const Engine*, std::string> calibration_key_;    ///< Keys of the engines and their members.
+  PacketMemory packet_memory_;                              ///< Destroyed before the engines.
 };
 
 /// Owns a pipeline of a configuration in addition to the running pipeline. The tables are filled, but no packet passes

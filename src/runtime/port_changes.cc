@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/log.h"
+#include "io/packet_pool.h"
+#include "runtime/placement.h"
 
 namespace penumbra::runtime {
 
@@ -57,7 +59,9 @@ void PortChanges::apply(const PortPlan& plan) {
 
 PortChanges::Opened PortChanges::open(const control::PortConfig& config) const {
   const auto workers = static_cast<std::uint16_t>(parts_.layout.workers.size());
-  Opened opened{std::move(parts_.open_ports(std::span(&config, 1), workers).front()), nullptr};
+  control::PortConfig with_room = config;
+  with_room.held_packets = parts_.layout.pipeline.most_held();
+  Opened opened{std::move(parts_.open_ports(std::span(&with_room, 1), workers).front()), nullptr};
   opened.quiet = HostPath::keep_off(config, *opened.port);
   opened.port->start();
   return opened;
@@ -223,20 +227,30 @@ void PortChanges::put_in_place(const PortPlan& plan, Arrival& arrival) {
   layout.host->add(std::move(arrival.twin), worker, layout.workers[worker]->doorbell());
 }
 
-/// Assigns the port's queues that no worker has to the workers with the fewest queues.
+/// Assigns the port's queues that no worker has, evenly and near the port's card if possible.
 void PortChanges::connect_workers(PortSlot& slot) {
   const auto& workers = parts_.layout.workers;
   const std::uint16_t place = slot.info().index;
+  std::vector<unsigned> cores;
+  std::size_t queues = slot.rx_queues();
+  for (const auto& worker : workers) {
+    cores.push_back(worker->core());
+    queues += worker->open_queues();
+  }
+  QueuePlacement placement(nodes_of(cores), queues);
+  for (std::size_t i = 0; i < workers.size(); ++i)
+    placement.has(static_cast<std::uint16_t>(i), workers[i]->open_queues());
+  const int node = io::node_of(slot.config());
   for (std::uint16_t queue = 0; queue < slot.rx_queues(); ++queue) {
     const auto has_it = [&](const auto& worker) {
       return std::ranges::any_of(worker->receive_queues(),
                                  [&](const ReceiveQueue& each) { return each.port == place && each.index == queue; });
     };
     if (std::ranges::any_of(workers, has_it)) continue;
-    const auto fewest = std::ranges::min_element(workers, {}, [](const auto& worker) { return worker->open_queues(); });
-    (*fewest)->add_queue({&slot.rx_queue(queue), place, queue});
+    workers[placement.place(node)]->add_queue({&slot.rx_queue(queue), place, queue});
   }
   for (const auto& worker : workers) worker->look_again();
+  if (parts_.layout.handover != nullptr) set_flow_workers(*parts_.layout.handover, slot, workers);
 }
 
 /// Returns a worker that has a queue of the port.

@@ -9,6 +9,8 @@
 #include <utility>
 #include <variant>
 
+#include "control/device_arguments.h"
+
 namespace penumbra::runtime {
 namespace {
 
@@ -30,9 +32,24 @@ bool is_pci(const control::PortConfig& port) {
   return device != nullptr && device->is_pci;
 }
 
-/// Returns true if two ports with this configuration could not be open at the same time.
-bool is_exclusive(const control::PortConfig& port) {
-  return is_ethdev(port) || std::holds_alternative<control::CaptureSink>(port.sink);
+/// Returns true if the two devices cannot be open at the same time: they have the name or the interface in common.
+bool share_device(const control::Ethdev& a, const control::Ethdev& b) {
+  const auto name = [](const control::Ethdev& device) {
+    return control::device_name(device.devargs) + control::devarg(device.devargs, "representor");
+  };
+  const std::string interface = control::device_interface(a.devargs);
+  return name(a) == name(b) || (!interface.empty() && interface == control::device_interface(b.devargs));
+}
+
+/// Returns true if the two ports cannot be open at the same time: they have a device or a capture in common.
+bool are_exclusive(const control::PortConfig& a, const control::PortConfig& b) {
+  if (is_ethdev(a) || is_ethdev(b)) {
+    return is_ethdev(a) && is_ethdev(b) &&
+           share_device(std::get<control::Ethdev>(a.device), std::get<control::Ethdev>(b.device));
+  }
+  const auto* const sink = std::get_if<control::CaptureSink>(&a.sink);
+  const auto* const other = std::get_if<control::CaptureSink>(&b.sink);
+  return sink != nullptr && other != nullptr && sink->file == other->file;
 }
 
 /// Returns true for a key of a port that can change while its device is open, or after it is opened again.
@@ -105,15 +122,11 @@ class Planner {
   }
 
   bool is_renamed(const PlacedPort& before, const control::PortConfig& after) const {
-    const auto is_same = [&](const std::string& key) {
-      return is_changeable(key) || value_of(before.config, key) == value_of(after, key);
-    };
     const auto place = static_cast<std::size_t>(&before - now_.data());
     const bool is_taken = !plan_.placed.ports[place].info.removed;
-    return !before.removed && !is_taken && is_exclusive(after) &&
+    return !before.removed && !is_taken && are_exclusive(before.config, after) &&
            std::ranges::none_of(next_.ports,
-                                [&](const auto& port) { return port.info.name == before.config.info.name; }) &&
-           std::ranges::all_of(keys_of(before.config, after), is_same);
+                                [&](const auto& port) { return port.info.name == before.config.info.name; });
   }
 
   void add(const control::PortConfig& port) {
@@ -144,7 +157,8 @@ class Planner {
         if (before.twin == after.twin) continue;
         plan_.new_twins.push_back(after.info.index);
       } else if (!is_changeable(key)) {
-        plan_.restarts.push_back(name);
+        const bool is_renamed = before.info.name != after.info.name;
+        plan_.restarts.push_back(is_renamed ? fmt::format("{} (ports.{} until now)", name, before.info.name) : name);
         continue;
       }
       plan_.changes.push_back(fmt::format("{}: {}, was {}", name, value_of(after, key), value_of(before, key)));

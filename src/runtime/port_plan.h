@@ -28,14 +28,15 @@ struct PortPlan {
   std::vector<std::uint16_t> resized;    ///< places of built-in ports with another MTU, which does not concern a device
   std::vector<std::uint16_t> new_twins;  ///< places of remaining ports whose twin is renamed, added or removed
   std::vector<std::string> changes;      ///< descriptions of the changes, with port and key
-  std::vector<std::string> restarts;     ///< keys that only a restart can change: "ports.wan.queues"
+  std::vector<std::string> restarts;     ///< keys that only a restart can change: "ports.wan.queues" or, of a renamed
+                                         ///< port, "ports.wan.queues (ports.old until now)"
 
   bool is_empty() const { return changes.empty() && restarts.empty(); }
 };
 
 /// Compares the ports of `next` with the current ports by name. A remaining port keeps its place, a returning port gets
-/// its old place, and other ports are appended. A new name of a removed port's device or sink is a renamed port, which
-/// keeps its place: most devices can be open only once.
+/// its old place, and other ports are appended. A new port with the device or sink of a removed port is a renamed port,
+/// which keeps its place: most devices can be open only once. Its other keys are compared as those of any port.
 PortPlan plan_ports(const std::vector<PlacedPort>& now, const control::RouterConfig& next);
 
 }  // namespace penumbra::runtime

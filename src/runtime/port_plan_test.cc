@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/port_plan.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,8 +69,26 @@ TEST(PortPlan, ARenamedPortKeepsItsPlace) {
                                         "ports.c.mtu: '1400', was not set", "ports.c: renamed, was a"));
   // Another device, and a device that can be open twice, are other ports.
   EXPECT_THAT(plan_of(std::string(kA) + ", {name: c, device: none}").added, ElementsAre(2));
-  EXPECT_THAT(plan_of("{name: c, device: 'net_af_packet0,iface=eth0', queues: 2}").renamed, IsEmpty());
   EXPECT_THAT(plan_of(std::string(kA) + ", {name: c, device: 'net_af_packet1,iface=eth1'}, " + kB).renamed, IsEmpty());
+}
+
+/// The device cannot be opened a second time, so that a removed and an added port are no way out.
+TEST(PortPlan, ARenamedPortWithAnotherKeyNamesBoth) {
+  const auto restarts_of = [](const std::string& port) {
+    const PortPlan plan = plan_ports(placed(both() + ", {name: d, device: none, sink: d.pcap}"), config_of(port));
+    EXPECT_THAT(plan.renamed, testing::SizeIs(1)) << port;
+    EXPECT_THAT(plan.added, IsEmpty()) << port;
+    return plan.restarts;
+  };
+  EXPECT_THAT(restarts_of("{name: c, device: 'net_af_packet0,iface=eth0', queues: 2}"),
+              ElementsAre("ports.c.queues (ports.a until now)"));
+  for (const char* device : {"net_af_packet0,iface=eth1", "net_af_packet7,iface=eth0", "net_af_xdp0,iface=eth0"}) {
+    EXPECT_THAT(restarts_of(fmt::format("{{name: c, device: '{}'}}", device)),
+                ElementsAre("ports.c.device (ports.a until now)"))
+        << device;
+  }
+  EXPECT_THAT(restarts_of("{name: e, device: 'synth:rate=1', sink: d.pcap}"),
+              ElementsAre("ports.e.device (ports.d until now)"));
 }
 
 TEST(PortPlan, ARenamedPortMayTakeTheNameOfARemovedPort) {

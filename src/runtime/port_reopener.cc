@@ -36,19 +36,35 @@ std::vector<PortInfo> PortLayout::infos() const {
 }
 
 void PortLayout::free_unused_memory() const {
-  std::erase_if(memory, [](const std::shared_ptr<void>& each) {
-    return each == nullptr || (each.use_count() == 1 && rte_mempool_full(static_cast<rte_mempool*>(each.get())) == 1);
+  const PacketMemory& registered = pipeline.packet_memory();
+  std::erase_if(memory, [&registered](const std::shared_ptr<void>& each) {
+    return each == nullptr || (each.use_count() == 1 + registered.uses_of(each.get()) &&
+                               rte_mempool_full(static_cast<rte_mempool*>(each.get())) == 1);
   });
 }
 
+/// Registers the memory of new ports with the engines before the workers stop, because that takes long. Memory that
+/// nobody uses any more is unregistered afterwards.
 void PortLayout::change(const std::function<void()>& change) const {
+  PacketMemory& packets = pipeline.packet_memory();
+  const PacketMemory::Ranges added = packets.register_new(), unused = packets.unused();
+  const auto change_all = [&] {
+    for (const auto& worker : workers) {
+      for (const auto& range : added) worker->share(range);
+    }
+    change();
+    for (const auto& worker : workers) {
+      for (const auto& range : unused) worker->unshare(*range);
+    }
+  };
   const std::unique_lock nobody_looks(mutex);
   const auto host_rests = host == nullptr ? std::unique_lock<std::mutex>() : host->rest();
   quiesce.change(
       [this] {
         for (const auto& worker : workers) worker->doorbell().ring();
       },
-      change);
+      change_all);
+  packets.unregister(unused);
 }
 
 void PortLayout::close(std::span<const std::uint16_t> places) const {

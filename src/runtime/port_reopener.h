@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/handover.h"
 #include "runtime/host_path.h"
 #include "runtime/pipeline.h"
 #include "runtime/port_slot.h"
@@ -33,6 +34,7 @@ struct PortLayout {
   const Workers& workers;
   Pipeline& pipeline;
   std::unique_ptr<HostPath>& host;  ///< Null: no port has a twin.
+  Handover* handover = nullptr;     ///< Null: no function hands packets over.
   Quiesce& quiesce;
   std::mutex& changing;      ///< Held during changes and their preparation.
   std::shared_mutex& mutex;  ///< Held shared to read ports, exclusively during change().

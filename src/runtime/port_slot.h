@@ -56,6 +56,7 @@ class SlotTxQueue final : public io::TxQueue {
     if (queue_ != nullptr) queue_->close();
   }
   bool is_open() const noexcept override { return queue_ != nullptr; }
+  bool takes_chains() const noexcept override { return queue_ != nullptr && queue_->takes_chains(); }
   io::Loss unsent() const noexcept override;
   io::Loss unwritten() const noexcept override;
 
@@ -78,6 +79,9 @@ class PortSlot final : public io::Port {
   std::uint16_t rx_queues() const override { return static_cast<std::uint16_t>(rx_.size()); }
   io::RxQueue& rx_queue(std::uint16_t queue) override { return *rx_[queue]; }
   io::TxQueue& tx_queue(std::uint16_t worker) override { return *tx_[worker]; }
+  bool spreads_by_flow() const override {
+    return port_ != nullptr && port_->rx_queues() == rx_queues() && port_->spreads_by_flow();
+  }
   void start() override;
   void stop() noexcept override;
   io::Loss ring_loss() const noexcept override;

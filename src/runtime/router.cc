@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/numa.h"
 #include "control/netlink/feed.h"
 #include "io/eal.h"
 #include "io/packet_pool.h"
@@ -27,11 +28,13 @@
 #include "runtime/host_path.h"
 #include "runtime/link_watch.h"
 #include "runtime/metrics.h"
+#include "runtime/placement.h"
 #include "runtime/port_changes.h"
 #include "runtime/port_reopener.h"
 #include "runtime/port_slot.h"
 #include "runtime/quiesce.h"
 #include "runtime/reload.h"
+#include "runtime/show_pipeline.h"
 #include "runtime/started.h"
 #include "runtime/statistics.h"
 
@@ -48,52 +51,11 @@ std::vector<std::string> names_of(std::span<const PortInfo> ports) {
   return names;
 }
 
-nlohmann::ordered_json show_engines(const Pipeline& pipeline) {
-  auto table = nlohmann::ordered_json::array();
-  for (const auto& info : engines()) {
-    const Availability availability = info.probe();
-    auto users = nlohmann::ordered_json::array();
-    std::vector<std::string> notes;
-    for (const auto& stage : pipeline.stages()) {
-      const Engine* const engine = stage.engine_of(info.name);
-      if (engine == nullptr) {
-        if (!stage.shaders.empty() && stage.configured_engine == info.name && !availability.available) {
-          notes.push_back(fmt::format("{} was to run here: it runs on {}", stage.name, stage.engine_names()));
-        }
-        continue;
-      }
-      if (std::ranges::find(stage.shaders, engine, &StageShader::engine) != stage.shaders.end()) {
-        users.push_back(stage.name);
-      }
-      for (std::string& note : engine->notes()) {
-        if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
-      }
-    }
-    table.push_back({{"engine", info.name},
-                     {"available", availability.available},
-                     {"reason", availability.reason},
-                     {"used_by", users},
-                     {"settings", describe_settings(info)},
-                     {"notes", notes},
-                     {"summary", info.summary}});
-  }
-  return table;
-}
-
-/// Returns the answer of the only stage that knows the topic, or an object with the answers of all such stages. Returns
-/// null if no stage knows the topic.
-nlohmann::ordered_json show_stages(const Pipeline& pipeline, std::string_view topic,
-                                   std::span<const std::string> arguments) {
-  std::vector<const Stage*> knowing;
-  for (const auto& stage : pipeline.stages()) {
-    const auto& topics = stage.info->topics;
-    if (std::ranges::any_of(topics, [&](const auto& each) { return each.name == topic; })) knowing.push_back(&stage);
-  }
-  if (knowing.empty()) return nullptr;
-  if (knowing.size() == 1) return knowing.front()->function->show(topic, arguments);
-  nlohmann::ordered_json by_stage;
-  for (const auto* stage : knowing) by_stage[stage->name] = stage->function->show(topic, arguments);
-  return by_stage;
+/// Lets tables and packets lie near the workers. Returns the workers' nodes.
+std::vector<int> take_memory_near(std::span<const unsigned> cores) {
+  std::vector<int> nodes = nodes_of(cores);
+  take_memory_of(nodes);
+  return nodes;
 }
 
 }  // namespace
@@ -109,6 +71,7 @@ struct Router::Parts {
 
   const std::vector<unsigned> cores;
   const std::chrono::nanoseconds longest_sleep;
+  const std::vector<int> nodes;       ///< NUMA nodes of the workers; memory that is taken from then on is there.
   std::vector<std::string> warnings;  ///< About the configuration and this machine.
   QsbrGracePeriods grace_periods;
   control::netlink::NetlinkFeed feed;
@@ -124,6 +87,7 @@ struct Router::Parts {
   std::vector<std::shared_ptr<void>> memory;     ///< Memory of packets; freed after all ports are closed.
   std::vector<std::unique_ptr<io::Port>> ports;  ///< PortSlots.
   std::unique_ptr<HostPath> host;                ///< Null: no port has a twin.
+  std::unique_ptr<Handover> handover;            ///< Null: no function hands packets over.
   std::vector<std::unique_ptr<Worker>> workers;
   Quiesce quiesce;
   std::atomic<bool> has_ports{true};
@@ -142,6 +106,7 @@ struct Router::Parts {
 Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_ports)
     : cores(config.cores),
       longest_sleep(config.sleep),
+      nodes(take_memory_near(cores)),
       warnings(config.warnings),
       grace_periods(static_cast<std::uint32_t>(config.cores.size() + 1)),  // The workers and `explain`.
       feed(twins(config.ports), config.fpm, [](const auto& line) { log_info(line); }),
@@ -155,33 +120,43 @@ Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_
         const QsbrGracePeriods::Reader reader(grace_periods, static_cast<std::uint32_t>(cores.size()));
         action();
       }) {
+  std::ranges::move(placement_warnings(config.ports, cores), std::back_inserter(warnings));
   pipeline.check_punts(config.punts);
   check_sockets(config.control);
   if (!config.control.socket.empty()) server = std::make_unique<ControlServer>(config.control);
   if (config.metrics.wanted()) metrics = std::make_unique<MetricsServer>(config.metrics);
   const auto worker_count = static_cast<std::uint16_t>(cores.size());
   std::ranges::move(io::port_warnings(config.ports), std::back_inserter(warnings));
-  io::start_eal(config.ports, worker_count);
+  std::vector<control::PortConfig> port_configs = config.ports;
+  for (control::PortConfig& port : port_configs) port.held_packets = pipeline.most_held();
+  io::start_eal(port_configs, worker_count);
   ports.reserve(kMostPorts);  // The reservation prevents reallocation, so that readers' references stay valid.
   has_ports = !config.ports.empty();
   std::vector<PortInfo> infos;
-  for (auto& port : open_ports(config.ports, worker_count)) {
+  for (auto& port : open_ports(port_configs, worker_count)) {
     infos.push_back(port->info());
     memory.push_back(port->memory());
     ports.push_back(std::make_unique<PortSlot>(config.ports[ports.size()], std::move(port), worker_count));
   }
   pipeline.bind(infos);
+  if (std::ranges::any_of(pipeline.stages(), [](const auto& stage) { return stage.info->hands_over; })) {
+    handover = std::make_unique<Handover>(worker_count);
+  }
   if (std::ranges::any_of(pipeline.stages(), [](const auto& stage) { return stage.info->creates_packets; })) {
-    packet_pool = io::create_pool(io::created_pool_size(config.ports, worker_count, Emissions::kCapacity));
+    packet_pool = io::create_pool(io::created_pool_size(config.ports, worker_count, Emissions::kCapacity), nodes[0]);
   }
   const auto has_twin = [](const auto& port) { return !port.twin.empty(); };
   if (std::ranges::any_of(config.ports, has_twin)) host = std::make_unique<HostPath>(config, ports, pipeline);
   workers = make_workers();
+  if (handover != nullptr) {
+    for (const auto& port : ports) set_flow_workers(*handover, *port, workers);
+  }
   const PortLayout layout{.ports = ports,
                           .memory = memory,
                           .workers = workers,
                           .pipeline = pipeline,
                           .host = host,
+                          .handover = handover.get(),
                           .quiesce = quiesce,
                           .changing = changing,
                           .mutex = layout_mutex};
@@ -195,7 +170,7 @@ Router::Parts::Parts(const control::RouterConfig& config, const OpenPorts& open_
   reloader.use(*port_changes);
 }
 
-/// Assigns receive queues to workers in turn, to spread the load of ports and queues.
+/// Makes the workers with their receive queues, which are spread evenly, near the cards if possible.
 std::vector<std::unique_ptr<Worker>> Router::Parts::make_workers() {
   std::vector<WorkerSetup> setups;
   const auto workers_wanted = static_cast<std::uint16_t>(cores.size());
@@ -213,22 +188,31 @@ std::vector<std::unique_ptr<Worker>> Router::Parts::make_workers() {
                       .tracer = tracer,
                       .captures = captures,
                       .quiesce = quiesce,
-                      .has_ports = has_ports};
+                      .has_ports = has_ports,
+                      .handover = handover.get()};
     for (const auto& port : ports) setup.transmit.push_back(&port->tx_queue(i));
     setups.push_back(std::move(setup));
   }
-  std::size_t turn = 0;
+  std::size_t queues = 0;
+  for (const auto& port : ports) queues += port->rx_queues();
+  QueuePlacement placement(nodes, queues);
   std::vector<std::uint16_t>
       host_workers;  // By port: a worker that has a queue of the port, so that the worker lasts as long as the port.
   for (const auto& port : ports) {
-    host_workers.push_back(static_cast<std::uint16_t>(turn % setups.size()));
+    host_workers.push_back(0);
+    const int node = io::node_of(dynamic_cast<const PortSlot&>(*port).config());
     for (std::uint16_t queue = 0; queue < port->rx_queues(); ++queue) {
-      setups[turn++ % setups.size()].receive.push_back({&port->rx_queue(queue), port->info().index, queue});
+      const std::uint16_t worker = placement.place(node);
+      if (queue == 0) host_workers.back() = worker;
+      setups[worker].receive.push_back({&port->rx_queue(queue), port->info().index, queue});
     }
   }
   std::vector<std::unique_ptr<Worker>> made;
   made.reserve(setups.size());
   for (auto& setup : setups) made.push_back(std::make_unique<Worker>(std::move(setup)));
+  for (std::uint16_t i = 0; handover != nullptr && i < workers_wanted; ++i) {
+    handover->set_doorbell(i, made[i]->doorbell());
+  }
   for (std::size_t port = 0; host != nullptr && port < ports.size(); ++port) {
     const std::uint16_t worker = host_workers[port];
     host->serve(ports[port]->info().index, worker, made[worker]->doorbell());

@@ -395,8 +395,8 @@ TEST(Router, ShowsColumnsInTheOrderOfThePipelineAndWhatWasLostLast) {
               testing::ElementsAre("name", "driver", "mac", "mtu", "rx_queues", "rx_packets", "rx_bytes", "tx_packets",
                                    "tx_bytes", "missed"));
   const auto worker = bed.router().show("workers", {})[0];
-  EXPECT_THAT(keys_of(worker), testing::ElementsAre("worker", "core", "rx_queues", "packets", "replicated", "burst",
-                                                    "busy", "asleep", "sleeps", "created", "absorbed", "held",
+  EXPECT_THAT(keys_of(worker), testing::ElementsAre("worker", "core", "numa_node", "rx_queues", "packets", "replicated",
+                                                    "burst", "busy", "asleep", "sleeps", "created", "absorbed", "held",
                                                     "cycles_per_packet", "packets_per_chunk", "counters"));
   EXPECT_THAT(keys_of(worker["cycles_per_packet"]),
               testing::ElementsAre("all", "receive", "test_judge.pre", "test_judge.shade", "test_judge.post", "send"));

@@ -165,7 +165,8 @@ std::string ChangingRouter::ports_a_b() {
   return line("a") + line("b");
 }
 
-ChangingRouter::ChangingRouter(const std::string& ports, std::uint16_t workers) : workers_(workers) {
+ChangingRouter::ChangingRouter(const std::string& ports, std::uint16_t workers, std::string first_stage)
+    : first_stage_(std::move(first_stage)), workers_(workers) {
   for (const char* name : kNames) scripts_[name];
   packet_memory();
   router_ = std::make_unique<Router>(config(ports),
@@ -186,9 +187,9 @@ ChangingRouter::~ChangingRouter() {
 control::RouterConfig ChangingRouter::config(const std::string& ports) const {
   const auto cores = test_config({}, workers_, 0, "").cores;
   auto config = control::parse_config(
-      fmt::format("ports:\n{}workers: {{cores: [{}]}}\npipeline:\n  - test_judge: {{stage: 0, engine: test_sync}}\n"
+      fmt::format("ports:\n{}workers: {{cores: [{}]}}\npipeline:\n{}  - test_judge: {{stage: 0, engine: test_sync}}\n"
                   "  - test_judge: {{stage: 1, engine: test_sync}}\n",
-                  ports, fmt::join(cores, ", ")),
+                  ports, fmt::join(cores, ", "), first_stage_),
       "test.yaml", ".");
   config.control.socket.clear();
   return config;

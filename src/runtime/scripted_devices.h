@@ -45,11 +45,12 @@ struct DeviceScript {
   std::unique_ptr<io::Port> open(const control::PortConfig& config, std::uint16_t workers);
 };
 
-/// Runs a router between scripted devices in its own thread. The pipeline has the function test_judge twice.
+/// Runs a router between scripted devices in its own thread. The pipeline has the function test_judge twice, after
+/// `first_stage`, a line of the configuration.
 class ChangingRouter {
  public:
   /// `ports` are the lines of `ports:` in the configuration, as for config().
-  ChangingRouter(const std::string& ports, std::uint16_t workers);
+  ChangingRouter(const std::string& ports, std::uint16_t workers, std::string first_stage = "");
   ~ChangingRouter();
 
   /// Returns the lines of ports "a" and "b" with an MTU of 1500 bytes.
@@ -78,6 +79,7 @@ class ChangingRouter {
   void wait_until_sent(std::size_t port);
 
  private:
+  const std::string first_stage_;
   std::uint16_t workers_;
   std::map<std::string, DeviceScript> scripts_;
   std::unique_ptr<Router> router_;

@@ -8,6 +8,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/numa.h"
+#include "io/packet_pool.h"
+#include "runtime/port_slot.h"
+
 namespace penumbra::runtime {
 namespace {
 
@@ -177,6 +181,9 @@ nlohmann::ordered_json show_ports(Workers workers, Ports ports, const HostPath* 
     if (info.removed) continue;
     nlohmann::ordered_json row{{"name", info.name}};
     row.update(ports[i]->show());
+    if (const int node = io::node_of(dynamic_cast<const PortSlot&>(*ports[i]).config()); node >= 0) {
+      row["numa_node"] = node;
+    }
     row.update({{"mac", to_string(info.mac)},
                 {"mtu", info.mtu},
                 {"rx_queues", ports[i]->rx_queues()},
@@ -237,9 +244,11 @@ nlohmann::ordered_json show_workers(Workers workers, Ports ports, const Pipeline
     }
     cycles["all"] = ratio(busy, packets);
     const std::uint64_t all = worker.cycles(), chunks = steps[kReceiveStep].chunks.get();
+    const int node = node_of_core(worker.core());
     table.push_back(
         {{"worker", i},
          {"core", worker.core()},
+         {"numa_node", node < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(node)},
          {"rx_queues", queue_names(worker, ports)},
          {"packets", packets},
          {"replicated", worker.counters().replicated.get()},

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "packet/mbuf_metadata.h"
 #include "penumbra/function.h"
 #include "penumbra/per_worker.h"
 #include "runtime/test_support.h"
@@ -166,6 +167,7 @@ class HolderWorker final : public FunctionWorker {
   }
   void release_first() noexcept {
     rte_mbuf* const packet = held_.front().packet;
+    EXPECT_EQ(received_at(*packet, 0) + kHoldTime, held_.front().until);
     held_.pop_front();
     emitter_.release(packet, {});
   }

@@ -141,7 +141,7 @@ std::string Tracer::in_words(Verdict verdict) const {
     case Verdict::Kind::replicate:
       return "replicate";
     case Verdict::Kind::hold:
-      return "hold";
+      return verdict.value == 0 ? "hold" : "hand over to the worker of its flow";
     case Verdict::Kind::go_to:
       return "go to " + (verdict.value < pipeline_.stages().size() ? pipeline_.stages()[verdict.value].name
                                                                    : std::to_string(verdict.value));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/trace.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,6 +87,25 @@ TEST(Trace, EndsWithWhatBecameOfThePacket) {
               ElementsAre(HasSubstr("-> drop test_judge.dropped"), "drop test_judge.dropped"));
   EXPECT_THAT(lines_of(Order::late_punt, 0),
               ElementsAre(HasSubstr("-> punt test_judge.late_punted"), "punt test_judge.late_punted"));
+}
+
+/// Engines that answer late keep the packet's first chunk in flight while the packet could go on.
+TEST(Trace, GoesOnInTheStageToWhichAFunctionSendsThePacket) {
+  for (const char* const engine : {test::kSync, test::kAsync, test::kHoarder}) {
+    const auto role = fmt::format("role: {}", static_cast<int>(test::HolderRole::go_on));
+    TestBed bed({{.name = "wan", .packets_per_queue = 1000, .flows = 1}}, 1,
+                {{"test_holder", engine, ConfigNode::parse(role, "test.yaml", ".")},
+                 {"test_judge", engine, ConfigNode::parse("stage: 0", "test.yaml", ".")}});
+    bed.router().trace("add", Words{"100"});
+    bed.run_and_check({});
+    const auto traces = bed.router().trace("show", {});
+    ASSERT_EQ(traces.size(), 100U);
+    for (const auto& trace : traces) {
+      const std::string seen = fmt::format("flow 0 sequence {}", trace["packet"].get<unsigned>() - 1);
+      EXPECT_THAT(trace["lines"].get<Words>(),
+                  ElementsAre(HasSubstr("-> go to test_judge"), "test_judge: " + seen + " -> send wan", "send wan"));
+    }
+  }
 }
 
 TEST(Trace, TakesOnlyPacketsOfThePortAndTheFilter) {

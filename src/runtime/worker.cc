@@ -18,7 +18,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/numa.h"
 #include "io/eal.h"
+#include "packet/mbuf_gather.h"
+#include "packet/mbuf_metadata.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -52,12 +55,13 @@ Worker::Worker(WorkerSetup setup)
       quiesce_(setup.quiesce),
       has_ports_(setup.has_ports),
       host_(setup.host),
+      handover_(setup.handover),
       counters_(receive_.size(), setup.transmit.size(), setup.pipeline.stages().size(),
                 setup.pipeline.reasons().size()),
       egress_(setup.index, setup.pipeline.reasons().size(), std::move(setup.transmit), setup.host, counters_,
               setup.tracer, setup.captures),
       scheduler_(setup.index, setup.pipeline, setup.pipeline.open_queues(core_), counters_, setup.tracer,
-                 setup.captures, egress_, setup.pool),
+                 setup.captures, egress_, setup.pool, setup.handover),
       idle_(setup.longest_sleep, queues_of(receive_), counters_.asleep),
       rx_schedule_(receive_.size(), static_cast<std::int64_t>(rte_get_tsc_hz() / kSharesPerSecond)),
       refused_(receive_.size()),
@@ -102,6 +106,7 @@ void Worker::set_up_thread() {
                     index_, core_, std::strerror(failure)));
   }
   pthread_setname_np(pthread_self(), fmt::format("worker-{}", index_).c_str());
+  take_local_memory();
   io::register_thread();
   scheduler_.open_functions(index_, workers_, core_);
 }
@@ -120,9 +125,10 @@ void Worker::work(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& s
     if (scheduler_.has_ticks()) tick();
     if (!draining_ && stop.load(std::memory_order_relaxed)) drain();
     const bool enough = quota.used_up();
-    const bool may_receive = rounds < kRoundsWithoutQuiescence && !quiesce_.is_requested();
-    if (!enough && may_receive && receive_from_all(quota)) idle = false;
+    const bool may_take = rounds < kRoundsWithoutQuiescence && !quiesce_.is_requested();
+    if (!enough && may_take && receive_from_all(quota)) idle = false;
     if (host_ != nullptr && send_from_host()) idle = false;
+    if (handover_ != nullptr && may_take && take_over()) idle = false;
     if (scheduler_.in_flight() > 0) {
       if (rounds < kRoundsWithoutQuiescence) ++rounds;
     } else {
@@ -143,8 +149,35 @@ void Worker::work(RollCall& roll, PacketQuota& quota, const std::atomic<bool>& s
       egress_.write_out();
     }
   }
-  while (!scheduler_.finish() || scheduler_.in_flight() > 0) scheduler_.poll(now());
+  finish(reader);
   ended_.set(rte_rdtsc());
+}
+
+/// Lets the functions release all packets. Ends when no other worker can hand packets over any more.
+void Worker::finish(QsbrGracePeriods::Reader& reader) noexcept {
+  const auto finish_all = [this] {
+    while (!scheduler_.finish() || scheduler_.in_flight() > 0) scheduler_.poll(now());
+  };
+  finish_all();
+  if (handover_ == nullptr) return;
+  handover_->become_idle();
+  while (!handover_->is_over()) {
+    reader.quiescent();
+    if (quiesce_.is_requested()) stand_still(reader);
+    if (!handover_->has_packets(index_)) {
+      rte_pause();
+      continue;
+    }
+    handover_->become_busy();
+    while (take_over()) finish_all();
+    handover_->become_idle();
+  }
+}
+
+bool Worker::take_over() noexcept {
+  if (!scheduler_.take_over()) return false;
+  processed_ = true;
+  return true;
 }
 
 /// Receives from all queues. Returns true if there were packets, or if a skipped queue may have some.
@@ -181,6 +214,9 @@ bool Worker::receive_from(std::size_t queue, PacketQuota& quota) noexcept {
   std::uint64_t bytes = 0;
   for (std::uint16_t i = 0; i < chunk.size; ++i) {
     rte_prefetch0(rte_pktmbuf_mtod(chunk.packets[i], const void*));
+    clear_metadata(*chunk.packets[i]);
+    if (chunk.packets[i]->nb_segs > 1) [[unlikely]]
+      gather(*chunk.packets[i], kContiguousBytes);
     bytes += rte_pktmbuf_pkt_len(chunk.packets[i]);
   }
   chunk.rx_port = receive_[queue].port;
@@ -197,12 +233,16 @@ bool Worker::receive_from(std::size_t queue, PacketQuota& quota) noexcept {
   return true;
 }
 
-/// Sets the clock to the capture time of the chunk's last packet, if it has one.
+/// Sets the clock to the capture time of the chunk's last packet, if it has one, and records those of all packets.
 void Worker::use_capture_time(Chunk& chunk) noexcept {
   const rte_mbuf& last = *chunk.packets[chunk.size - 1U];
   if (!packet_time_.has(last)) return;
   capture_time_ = std::max(capture_time_, packet_time_.get(last));
   chunk.now = capture_time_;
+  for (std::uint16_t i = 0; i < chunk.size; ++i) {
+    rte_mbuf& packet = *chunk.packets[i];
+    if (packet_time_.has(packet)) journey_of(packet, packet_time_.get(packet));
+  }
 }
 
 std::uint64_t Worker::nanoseconds(std::uint64_t ticks) const noexcept {
@@ -287,6 +327,16 @@ void Worker::look_again() {
 void Worker::set_host(HostPath* host) {
   host_ = host;
   egress_.set_host(host);
+}
+
+void set_flow_workers(Handover& handover, const io::Port& port, std::span<const std::unique_ptr<Worker>> workers) {
+  std::vector<std::uint16_t> of_queues(port.spreads_by_flow() ? port.rx_queues() : 0);
+  for (std::size_t i = 0; i < workers.size() && !of_queues.empty(); ++i) {
+    for (const ReceiveQueue& queue : workers[i]->receive_queues()) {
+      if (queue.port == port.info().index) of_queues[queue.index] = static_cast<std::uint16_t>(i);
+    }
+  }
+  handover.set_port(port.info().index, std::move(of_queues));
 }
 
 std::uint64_t Worker::cycles() const {

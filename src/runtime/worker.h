@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "io/mbuf_time.h"
@@ -13,6 +14,7 @@
 #include "runtime/counters.h"
 #include "runtime/deficit_round_robin.h"
 #include "runtime/egress.h"
+#include "runtime/handover.h"
 #include "runtime/idle.h"
 #include "runtime/pipeline.h"
 #include "runtime/quiesce.h"
@@ -45,6 +47,7 @@ struct WorkerSetup {
   Captures& captures;
   Quiesce& quiesce;
   const std::atomic<bool>& has_ports;  ///< Without ports, a run does not end by itself.
+  Handover* handover = nullptr;        ///< Null: no function hands packets over.
 };
 
 /// Receives packets, moves chunks through the pipeline, and sends. run() is the body of its thread.
@@ -66,6 +69,9 @@ class Worker {
   /// Checks exhausted queues again, because a returning port may have packets.
   void look_again();
   void set_host(HostPath* host);
+  /// Change the memory of packets that engines reach.
+  void share(const std::shared_ptr<const HugeMemory>& memory) { scheduler_.share(memory); }
+  void unshare(const HugeMemory& memory) { scheduler_.unshare(memory); }
   /// Returns the number of queues from which the worker receives.
   std::size_t open_queues() const { return open_.size(); }
 
@@ -85,6 +91,8 @@ class Worker {
   bool receive_from(std::size_t queue, PacketQuota& quota) noexcept;
   void charge(std::size_t queue, std::uint64_t ticks, std::uint16_t packets) noexcept;
   bool send_from_host() noexcept;
+  bool take_over() noexcept;
+  void finish(QsbrGracePeriods::Reader& reader) noexcept;
   void drain() noexcept;
   void use_capture_time(Chunk& chunk) noexcept;
   std::uint64_t nanoseconds(std::uint64_t ticks) const noexcept;
@@ -102,6 +110,7 @@ class Worker {
   Quiesce& quiesce_;
   const std::atomic<bool>& has_ports_;
   HostPath* host_;
+  Handover* const handover_;
   WorkerCounters counters_;
   Egress egress_;
   ChunkScheduler scheduler_;
@@ -119,5 +128,8 @@ class Worker {
   bool processed_ = false;          ///< true: chunks were processed since the last tick
   Counter began_, ended_;           ///< time stamp counter; 0: not reached
 };
+
+/// Tells the handover which worker has which queue of a port. No worker may run meanwhile.
+void set_flow_workers(Handover& handover, const io::Port& port, std::span<const std::unique_ptr<Worker>> workers);
 
 }  // namespace penumbra::runtime

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/null_emitter.h"
+#include "packet/mbuf_metadata.h"
 #include "penumbra/engine.h"
 #include "penumbra/function.h"
 #include "testing/packet.h"
@@ -38,8 +39,10 @@ class Runner {
     chunk.verdicts.fill({});
     chunk.columns.clear();
     chunk.batch.items = 0;
+    chunk.batch.source = chunk.batch.destination = payload_base();
     chunk.fetch_ahead = !chunk.fetch_ahead;
     chunk.shader = 0;
+    for (std::uint16_t i = 0; i < chunk.size; ++i) clear_metadata(*chunk.packets[i]);
     worker_->process(chunk);
     bool has_job = chunk.batch.items > 0;
     do {

@@ -5,6 +5,7 @@
 
 #include <rte_mbuf.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -46,6 +47,7 @@ struct Packet {
 
   Bytes bytes;  ///< With the headroom.
   rte_mbuf mbuf{};
+  std::array<std::uint8_t, 64> metadata{};  ///< The private area follows the mbuf.
 };
 
 /// Holds the result for a frame: the frames sent by port, or the reason why none was sent.

@@ -34,7 +34,11 @@ std::vector<Check> rights_checks();
 std::vector<Check> card_checks();
 std::vector<Check> interface_checks();
 std::vector<Check> core_checks();
+std::vector<Check> node_checks();
 std::vector<Check> gpu_checks();
+
+/// Returns the PCI addresses of NVIDIA's GPUs.
+std::vector<std::string> nvidia_cards(const Machine& machine);
 
 /// Returns the Debian packages of the tools in `command` that this machine lacks.
 std::vector<std::string> missing_packages(const Machine& machine, const std::string& command);

@@ -85,6 +85,51 @@ TEST(Doctor, NamesEachCheckOnceAndSurvivesAMachineWithoutAnything) {
   EXPECT_GT(names.size(), 15U);
 }
 
+/// A machine with cores 0 and 1 on node 0 and core 2 on node 1, a card on node 1 and an interface on node 0.
+class TwoNodes final : public MadeUp {
+ public:
+  TwoNodes()
+      : MadeUp(Files{{"sys/devices/system/node/node0/cpulist", "0-1"},
+                     {"sys/devices/system/node/node1/cpulist", "2"},
+                     {"sys/devices/system/node/possible", "0-1"},
+                     {"sys/bus/pci/devices/0000:81:00.0/numa_node", "1"},
+                     {"sys/class/net/eth1/device/numa_node", "0"}}) {
+    for (const char* place : {"cpu0/node0", "cpu1/node0", "cpu2/node1"}) {
+      write(std::string("sys/devices/system/cpu/") + place + "/numastat", "");
+    }
+  }
+};
+
+TEST(Doctor, FindsWorkersFarFromTheirCards) {
+  EXPECT_EQ(MadeUp(Files{}).only("NUMA nodes").text, "one node");
+  TwoNodes machine;
+  EXPECT_EQ(machine.only("NUMA nodes").text, "nodes 0, 1");
+  machine.configure(kCardPort, {0, 1});
+  const Finding far = machine.only("NUMA nodes");
+  EXPECT_EQ(far.state, State::hint);
+  EXPECT_EQ(far.text, "0000:81:00.0 is on node 1, and workers are on 0: each packet crosses to another node");
+  EXPECT_EQ(far.command, "cat /sys/devices/system/node/node1/cpulist");
+  machine.configure(kCardPort, {0, 2});
+  EXPECT_EQ(machine.only("NUMA nodes").text, "workers on nodes 0, 1, as cards and GPUs are");
+  machine.configure(kPacketPort, {2});
+  EXPECT_THAT(machine.only("NUMA nodes").text, HasSubstr("eth1 is on node 0, and workers are on 1"));
+  machine.configure(kPacketPort, {0});
+  EXPECT_EQ(machine.only("NUMA nodes").state, State::ok);
+}
+
+TEST(Doctor, FindsWorkersFarFromTheGpu) {
+  TwoNodes machine;
+  const std::string gpu = "sys/bus/pci/devices/0000:c1:00.0/";
+  machine.write(gpu + "vendor", "0x10de");
+  machine.write(gpu + "class", "0x030200");
+  machine.write(gpu + "numa_node", "1");
+  machine.configure(kPacketPort, {0});
+  EXPECT_EQ(machine.only("NUMA nodes").text,
+            "0000:c1:00.0 is on node 1, and workers are on 0: batches for this GPU cross to another node");
+  machine.configure(kPacketPort, {0, 2});
+  EXPECT_EQ(machine.only("NUMA nodes").state, State::ok);
+}
+
 TEST(Doctor, CountsHugePages) {
   const std::string folder = "sys/kernel/mm/hugepages/hugepages-2048kB/";
   const auto enough =

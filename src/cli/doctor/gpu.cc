@@ -17,17 +17,6 @@ constexpr char kInstallDriver[] =
     "wget https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/cuda-keyring_1.1-1_all.deb && "
     "dpkg -i cuda-keyring_1.1-1_all.deb && apt-get update && apt-get install nvidia-open";
 
-/// Returns NVIDIA's cards, by PCI vendor and class (display controller).
-std::vector<std::string> nvidia_cards(const Machine& machine) {
-  std::vector<std::string> cards;
-  for (const auto& address : machine.list(kPciDevices)) {
-    const bool nvidia = machine.read(kPciDevices + address + "/vendor").value_or("") == "0x10de";
-    if (nvidia && machine.read(kPciDevices + address + "/class").value_or("").starts_with("0x03"))
-      cards.push_back(address);
-  }
-  return cards;
-}
-
 /// Returns the version of the driver, "580.65.06"; empty if it is unknown.
 std::string driver_version(const Machine& machine) {
   if (const auto version = machine.read("sys/module/nvidia/version")) return *version;
@@ -71,6 +60,17 @@ std::vector<Finding> gpu(const Machine& machine) {
 }
 
 }  // namespace
+
+// Judges by PCI vendor and class (display controller).
+std::vector<std::string> nvidia_cards(const Machine& machine) {
+  std::vector<std::string> cards;
+  for (const auto& address : machine.list(kPciDevices)) {
+    const bool nvidia = machine.read(kPciDevices + address + "/vendor").value_or("") == "0x10de";
+    if (nvidia && machine.read(kPciDevices + address + "/class").value_or("").starts_with("0x03"))
+      cards.push_back(address);
+  }
+  return cards;
+}
 
 std::vector<Check> gpu_checks() {
   return {{"GPU", gpu}};

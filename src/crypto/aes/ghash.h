@@ -56,12 +56,12 @@ PENUMBRA_SHADER void ghash_begin(struct ghash* hash, const uint8_t* key) {
   hash->low = 0;
 }
 
-/* Adds a block of 16 bytes. The product is made by Karatsuba's method of six half products; the upper half of a product
- * is the lower half of the product of the reversed words, reversed. GCM's bits are in reverse order, so the product is
- * shifted by one and reduced from its lower end. */
-PENUMBRA_SHADER void ghash_add_block(struct ghash* hash, const uint8_t* block) {
+/* Adds an element, the first word of a block in `high`. The product is made by Karatsuba's method of six half products;
+ * the upper half of a product is the lower half of the product of the reversed words, reversed. GCM's bits are in
+ * reverse order, so the product is shifted by one and reduced from its lower end. */
+PENUMBRA_SHADER void ghash_add_words(struct ghash* hash, uint64_t word_high, uint64_t word_low) {
   struct ghash_operand x;
-  ghash_operand_set(&x, hash->high ^ read_be64(block), hash->low ^ read_be64(block + 8));
+  ghash_operand_set(&x, hash->high ^ word_high, hash->low ^ word_low);
   const uint64_t low = ghash_multiply_low(x.low, hash->key.low);
   const uint64_t high = ghash_multiply_low(x.high, hash->key.high);
   const uint64_t middle = ghash_multiply_low(x.sum, hash->key.sum) ^ low ^ high;
@@ -82,6 +82,11 @@ PENUMBRA_SHADER void ghash_add_block(struct ghash* hash, const uint8_t* block) {
   v2 ^= v1 << 63 ^ v1 << 62 ^ v1 << 57;
   hash->high = v3;
   hash->low = v2;
+}
+
+/* Adds a block of 16 bytes. */
+PENUMBRA_SHADER void ghash_add_block(struct ghash* hash, const uint8_t* block) {
+  ghash_add_words(hash, read_be64(block), read_be64(block + 8));
 }
 
 /* Adds bytes, and zeros up to a whole block. */

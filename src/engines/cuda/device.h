@@ -46,6 +46,8 @@ inline DeviceError endless(const std::string& what, std::chrono::milliseconds pa
 struct Segment {
   std::array<const std::byte*, kMaxColumns> inputs{};
   std::array<std::byte*, kMaxColumns> outputs{};
+  const std::byte* source = nullptr;  ///< Base addresses of the payload.
+  std::byte* destination = nullptr;
   std::uint32_t items = 0;
 };
 
@@ -105,6 +107,8 @@ class Device {
     for (const CopyRange& range : ranges) to_device(stream, range.to, range.from, range.bytes);
   }
   virtual void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) = 0;
+  /// Overwrites device memory with zeros.
+  virtual void erase(unsigned stream, std::byte* device, std::size_t bytes) = 0;
   virtual void on_device(unsigned stream, std::byte* to, const std::byte* from, std::size_t bytes) = 0;
   virtual void launch(unsigned stream, const Launch& launch) = 0;
   /// Marks the end of the work that `stream` has been given.

@@ -6,6 +6,7 @@
 
 #include "cuda/cpu_engine.h"
 #include "cuda/queue.h"
+#include "offload/registration.h"
 
 namespace penumbra::cuda {
 namespace {
@@ -75,6 +76,10 @@ void CudaEngine::use_table(Table& table) {
   }
 }
 
+std::shared_ptr<void> CudaEngine::register_memory(const std::shared_ptr<const HugeMemory>& memory) {
+  return offload::register_with(threads_, memory);
+}
+
 std::unique_ptr<EngineQueue> CudaEngine::open_queue_for(unsigned core) {
   for (const auto& launch_thread : threads_) launch_thread->keep_off(core);
   return open_queue_near(node_of_core(core));
@@ -87,10 +92,11 @@ std::unique_ptr<EngineQueue> CudaEngine::open_queue_near(int node) {
   return std::make_unique<CudaQueue>(*threads_[gpu], *cpu_, cpu_->open_queue());
 }
 
-/// Measures the plans that are neither fixed by the user nor known from an earlier run.
+/// Measures the plans that are neither fixed by the user nor known from an earlier run. A plan matters little for
+/// payload, which is never copied to the GPU's memory.
 void CudaEngine::load_calibrations(std::vector<EngineCalibration> calibrations) {
   for (const Expected& expected : expected_) {
-    if (constraints_.decides_all()) continue;
+    if (constraints_.decides_all() || expected.shader->has_payload()) continue;
     const auto is_its = [&expected](const EngineCalibration& each) {
       return each.shader == expected.shader->name && each.size_class == expected.table->size_class();
     };

@@ -33,6 +33,7 @@ class CudaEngine final : public Engine {
   std::unique_ptr<EngineQueue> open_queue() override { return open_queue_near(-1); }
   /// Keeps the GPUs' threads off the worker's core.
   std::unique_ptr<EngineQueue> open_queue_for(unsigned core) override;
+  std::shared_ptr<void> register_memory(const std::shared_ptr<const HugeMemory>& memory) override;
   std::vector<std::string> notes() const override;
   std::vector<EngineCalibration> calibrations() const override;
   void load_calibrations(std::vector<EngineCalibration> calibrations) override;

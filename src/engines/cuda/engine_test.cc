@@ -21,6 +21,7 @@
 #include "cuda/fake_device.h"
 #include "cuda/fake_world_test.h"
 #include "engines/conformance.h"
+#include "engines/waiting_testing.h"
 
 namespace penumbra::cuda {
 namespace {
@@ -62,6 +63,34 @@ TEST_P(CudaEngineOnAFake, AnswersEveryItemOfBatchesOfAnySizeInOrder) {
     }
   }
   EXPECT_LE(world_.faults.most_segments, static_cast<int>(GetParam().gather));
+}
+
+TEST_P(CudaEngineOnAFake, WakesAServiceThatWaits) {
+  CudaEngine engine(world_.backend(), options());
+  engine.use_table(world_.modulo);
+  conformance::expect_that_waiting_returns_batches(engine, world_.modulo, FakeWorld::kModulus);
+}
+
+TEST_P(CudaEngineOnAFake, WakesAServiceOnlyWhenABatchIsDone) {
+  CudaEngine engine(world_.backend(), options());
+  engine.use_table(world_.modulo);
+  const auto queue = engine.open_queue();
+  const std::vector<std::uint32_t> in = FakeWorld::numbers(64);
+  std::vector<std::uint16_t> out(in.size());
+  Batch batch = world_.modulo_batch(in, out);
+  for (int turn = 0; turn < 2; ++turn) {  // The first sleep finds a batch that was submitted before any sleep.
+    world_.faults.stuck = true;
+    ASSERT_EQ(queue->submit(batch), EngineQueue::Submitted::queued);
+    const int descriptor = queue->wake_descriptor();
+    ASSERT_GE(descriptor, 0);
+    EXPECT_EQ(queue->poll(), nullptr);
+    EXPECT_FALSE(conformance::is_readable(descriptor, std::chrono::milliseconds(5)));
+    EXPECT_EQ(queue->wait(std::chrono::milliseconds(1)), nullptr) << "the time is over";
+    EXPECT_EQ(queue->wake_descriptor(), descriptor);
+    world_.faults.stuck = false;
+    EXPECT_TRUE(conformance::is_readable(descriptor, conformance::kLongWait));
+    EXPECT_EQ(queue->wait(conformance::kLongWait), &batch);
+  }
 }
 
 TEST_P(CudaEngineOnAFake, AnswersBatchesThatAreLargerThanTheStagingMemory) {

@@ -55,6 +55,17 @@ struct FakeFaults {
   std::array<std::atomic<int>, 2> launches{};  ///< Launches of each device.
   std::array<DeviceFailure, 2> losses{};       ///< Failure of each device.
   std::atomic<const std::byte*> copied_from{nullptr}, copied_to{nullptr};  ///< Host addresses of the last copies.
+  std::atomic<const std::byte*> source{nullptr}, destination{nullptr};     ///< Bases of the last segment's payload.
+
+  std::atomic<std::byte> secret{std::byte{0}};  ///< A byte that only a secret table has.
+  std::atomic<int> freed_with_secret{0};        ///< Memories of devices that were freed with that byte in them.
+  std::atomic<int> freed{0};                    ///< Memories of devices that were freed.
+  void note_freed(const std::byte* memory, std::size_t bytes) {
+    ++freed;
+    if (secret.load() != std::byte{0} && std::find(memory, memory + bytes, secret.load()) != memory + bytes) {
+      ++freed_with_secret;
+    }
+  }
 
   /// Makes abandoned devices finish their earlier work.
   void finish_abandoned() {
@@ -84,6 +95,7 @@ class FakeDevice final : public Device {
     const KernelPause pause;
     expect_that_it_returns();
     finish();
+    for (const auto& [address, memory] : memory_) faults_.note_freed(address, bytes_.at(address));
     faults_.shared -= static_cast<int>(shared_.size());
     ++faults_.destroyed;
   }
@@ -108,12 +120,15 @@ class FakeDevice final : public Device {
     std::memset(memory.get(), 0xA5, bytes);
     std::byte* const address = memory.get();
     memory_.emplace(address, std::move(memory));
+    bytes_[address] = bytes;
     return address;
   }
   void release(std::byte* memory) noexcept override {
     const KernelPause pause;
     if (is_lost()) return;
     expect_that_it_returns();
+    finish();
+    faults_.note_freed(memory, bytes_[memory]);
     EXPECT_EQ(memory_.erase(memory), 1U);
   }
   std::byte* share(std::byte* host, std::size_t bytes) override {
@@ -149,11 +164,16 @@ class FakeDevice final : public Device {
     faults_.copied_to = host;
     give(stream, [=] { std::memcpy(host, device, bytes); });
   }
+  void erase(unsigned stream, std::byte* device, std::size_t bytes) override {
+    give(stream, [=] { std::memset(device, 0, bytes); });
+  }
   void on_device(unsigned stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
     give(stream, [=] { std::memcpy(to, from, bytes); });
   }
   void launch(unsigned stream, const Launch& launch) override {
     EXPECT_LE(launch.segments.size(), kMostSegments);
+    faults_.source = launch.segments.back().source;
+    faults_.destination = launch.segments.back().destination;
     faults_.most_segments = std::max(faults_.most_segments.load(), static_cast<int>(launch.segments.size()));
     ++faults_.launches[index_];
     const bool fails = faults_.launches_until_fault >= 0 && faults_.launches_until_fault-- == 0;
@@ -204,6 +224,8 @@ class FakeDevice final : public Device {
   static void run(const Shader& shader, const void* view, const Segment& segment) {
     Batch batch;
     batch.items = segment.items;
+    batch.source = segment.source;
+    batch.destination = segment.destination;
     for (std::size_t i = 0; i < shader.input_bytes.size(); ++i) batch.inputs[i] = segment.inputs[i];
     for (std::size_t i = 0; i < shader.output_bytes.size(); ++i) batch.outputs[i] = segment.outputs[i];
     FakeShaders::call_of(shader)(view, batch);
@@ -226,6 +248,7 @@ class FakeDevice final : public Device {
   std::vector<std::queue<std::function<void()>>> streams_;
   std::vector<bool> has_ended_;  ///< Result of the last query of each stream.
   std::map<std::byte*, std::unique_ptr<std::byte[]>> memory_;
+  std::map<const std::byte*, std::size_t> bytes_;  ///< Sizes of the memory.
   std::map<std::byte*, std::size_t> shared_;
   std::mt19937 random_{11};
   bool late_fault_ = false, is_abandoned_ = false;

@@ -25,6 +25,7 @@
 #include "tables/dir24_8/dir24_8.h"
 #include "tables/dir24_8/dir24_8.shader.h"
 #include "tables/echo/echo.shader.h"
+#include "tables/payload_copy/payload_copy.shader.h"
 
 namespace penumbra::cuda {
 
@@ -37,7 +38,7 @@ inline void add_one_of_many(WideView view, const std::uint8_t* which, const std:
   for (std::uint32_t i = 0; i < n; ++i) sum[i] = number[i] + view.addends[which[i] % view.addends.size()];
 }
 
-/// Has two shaders of the tree, which a CPU engine has too, and one that no CPU engine has.
+/// Has three shaders of the tree, which a CPU engine has too, and one that no CPU engine has.
 class FakeWorld {
  public:
   static constexpr std::uint32_t kModulus = 1009;
@@ -46,9 +47,11 @@ class FakeWorld {
   FakeWorld() {
     using Modulo = ShaderEntry<&echo_port>;
     using Lookup = ShaderEntry<&dir24_8_lookup>;
+    using Payload = ShaderEntry<&payload_copy>;
     using Wide = ShaderEntry<&add_one_of_many>;
     shaders_.add(Modulo::describe("echo"), &Modulo::call);
     shaders_.add(Lookup::describe("ipv4_dir24_8"), &Lookup::call);
+    shaders_.add(Payload::describe("payload_copy"), &Payload::call);
     shaders_.add(Wide::describe("wide"), &Wide::call);
     modulo.publish(modulo_view_, {});
   }
@@ -57,6 +60,7 @@ class FakeWorld {
   const Shader& modulo_shader() const { return *shaders_.find("echo"); }
   const Shader& lookup_shader() const { return *shaders_.find("ipv4_dir24_8"); }
   const Shader& wide_shader() const { return *shaders_.find("wide"); }
+  const Shader& payload_shader() const { return *shaders_.find("payload_copy"); }
   Batch modulo_batch(const std::vector<std::uint32_t>& in, std::vector<std::uint16_t>& out) const {
     Batch batch;
     batch.shader = &modulo_shader();

@@ -112,6 +112,22 @@ TEST_P(CudaLaunchFault, InTheMiddleOfALargeBatchLosesNoneOfIt) {
 INSTANTIATE_TEST_SUITE_P(When, CudaLaunchFault, testing::Bool(),
                          [](const auto& each) { return each.param ? "Late" : "AtOnce"; });
 
+TEST_P(CudaLaunchFault, WakesAServiceThatWaits) {
+  CudaEngine engine(world_.backend(), options_);
+  engine.use_table(world_.modulo);
+  const auto queue = engine.open_queue();
+  const std::vector<std::uint32_t> in = FakeWorld::numbers(64);
+  std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+  Batch batch = world_.modulo_batch(in, out);
+  faults_.fault_is_late = GetParam();
+  faults_.fault_is_final = true;
+  faults_.launches_until_fault = 0;
+  ASSERT_EQ(queue->submit(batch), EngineQueue::Submitted::queued);
+  ASSERT_EQ(queue->wait(std::chrono::minutes(5)), &batch);
+  for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % FakeWorld::kModulus);
+  EXPECT_EQ(faults_.abandoned, 1);
+}
+
 TEST_F(CudaFaults, ABatchThatCameBackInPiecesIsCountedOnce) {
   CudaEngine engine(world_.backend(), impatient_);
   engine.use_table(world_.modulo);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs a shader as a kernel over the segments of a launch. Each row of the grid is a segment. The threads of the row
-// share its items by `foreach` (gopt.h), or by the shader's CUDA form (tables/cuda_form.h).
+// share its items by `foreach` (gopt.h), or by the shader's CUDA form (penumbra/cuda_form.h).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,32 +11,39 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "cuda/device.h"
 #include "cuda/kernels.h"
+#include "offload/arguments.cuh"
+#include "penumbra/cuda_form.h"
 #include "penumbra/shader_entry.h"
-#include "tables/cuda_form.h"
 
 namespace penumbra::cuda {
 
-/// Segments as kernel parameters, passed by value, with as many columns as the shader has.
-template <std::size_t kColumns, std::size_t kCount>
+/// A segment as kernel parameters, with as many columns as the shader has. (nvcc 13 and GCC lay out an empty member
+/// with [[no_unique_address]] differently.)
+template <std::size_t kColumns>
+struct PlainSegment {
+  std::byte* columns[kColumns];
+  std::uint32_t items;
+};
+template <std::size_t kColumns>
+struct PayloadSegment {
+  std::byte* columns[kColumns];
+  std::uint32_t items;
+  offload::PayloadBases bases;
+};
+
+/// Segments as kernel parameters, passed by value.
+template <class Segment, std::size_t kCount>
 struct Segments {
-  struct {
-    std::byte* columns[kColumns];
-    std::uint32_t items;
-  } at[kCount];
+  Segment at[kCount];
 };
 
 /// Launches of at most this many segments use the kernel with short arguments.
 inline constexpr std::size_t kFewSegments = 4;
-
-template <class... Column>
-constexpr std::size_t count_of(detail::ArgumentList<Column...>) {
-  static_assert(!(ShaderArgument<Column>::is_arena || ...), "the engine takes columns, no payload");
-  return sizeof...(Column);
-}
 
 /// Writes the addresses of the segment's columns, in the order of the shader's arguments.
 template <class... Column>
@@ -47,11 +54,12 @@ void list_columns(const Segment& segment, std::byte** to, detail::ArgumentList<C
    ...);
 }
 
-template <auto Function, class View, class CopyRange, class... Column, std::size_t... Position>
-__device__ void run(const View& view, const CopyRange& piece, detail::ArgumentList<Column...>,
-                    std::index_sequence<Position...>) {
-  Function(view, reinterpret_cast<Column>(piece.columns[Position])..., piece.items);
-}
+template <class Arguments>
+inline constexpr std::size_t kColumnsOf = offload::count_of(offload::AllColumns<Arguments>{});
+template <class Arguments, std::size_t kCount>
+using SegmentsOf = Segments<std::conditional_t<offload::has_payload(Arguments{}), PayloadSegment<kColumnsOf<Arguments>>,
+                                               PlainSegment<kColumnsOf<Arguments>>>,
+                            kCount>;
 
 /// Makes the last block to finish signal the end to the host. All writes of the launch are visible to the host by then.
 __device__ inline void tell_the_host(const Signal& signal) {
@@ -65,20 +73,31 @@ __device__ inline void tell_the_host(const Signal& signal) {
   *static_cast<volatile std::uint32_t*>(signal.flag) = signal.value;
 }
 
-template <auto Function, class View, class Columns, std::size_t kCount>
-__global__ void shade(const View view, const Segments<count_of(Columns{}), kCount> segments, const Signal signal) {
-  run<Function>(view, segments.at[blockIdx.y], Columns{}, std::make_index_sequence<count_of(Columns{})>{});
+/// Most threads of a block.
+template <auto Function>
+inline constexpr std::uint32_t kBlockBound =
+    kCudaShape<Function>.block_threads != 0 ? kCudaShape<Function>.block_threads : kMostCudaThreads;
+
+template <auto Function, class View, class Arguments, std::size_t kCount>
+__global__ void __launch_bounds__(kBlockBound<Function>)
+    shade(const View view, const SegmentsOf<Arguments, kCount> segments, const Signal signal) {
+  const auto& segment = segments.at[blockIdx.y];
+  offload::PayloadBases bases{};
+  if constexpr (offload::has_payload(Arguments{})) bases = segment.bases;
+  offload::call<Function>(view, segment.columns, bases, segment.items, Arguments{});
   tell_the_host(signal);
 }
 
-/// The kernel of `Function`, a shader without an arena.
+/// The kernel of `Function`.
 template <auto Function>
 struct ShaderKernel;
 
-template <class View, class... Arguments, void (*Function)(View, Arguments...)>
+template <class View, class... Rest, void (*Function)(View, Rest...)>
 struct ShaderKernel<Function> {
-  using Columns = typename detail::WithoutCount<detail::ArgumentList<>, Arguments...>::type;
-  static Kernel describe() { return {{function<kFewSegments>(), function<kMostSegments>()}, &launch}; }
+  using Arguments = typename detail::WithoutCount<detail::ArgumentList<>, Rest...>::type;
+  static Kernel describe() {
+    return {{function<kFewSegments>(), function<kMostSegments>()}, kCudaShape<Function>.shared_bytes, &launch};
+  }
 
   static cudaError_t launch(const Launch& launch, const Signal& signal, const Way& way) {
     return launch.segments.size() <= kFewSegments ? launch_of<kFewSegments>(launch, signal, way)
@@ -88,27 +107,35 @@ struct ShaderKernel<Function> {
  private:
   template <std::size_t kCount>
   static const void* function() {
-    return reinterpret_cast<const void*>(&shade<Function, View, Columns, kCount>);
+    return reinterpret_cast<const void*>(&shade<Function, View, Arguments, kCount>);
   }
   template <std::size_t kCount>
   static cudaError_t launch_of(const Launch& launch, const Signal& signal, const Way& way) {
     constexpr std::uint32_t kWarp = 32, kMostBlocks = 1024;
     View view;
     std::memcpy(&view, launch.view, sizeof view);
-    Segments<count_of(Columns{}), kCount> segments;
+    SegmentsOf<Arguments, kCount> segments;
     static_assert(sizeof view + sizeof segments + sizeof signal <= kMostArgumentBytes);
     std::uint32_t items = 1;
     for (std::size_t i = 0; i < launch.segments.size(); ++i) {
-      list_columns(launch.segments[i], segments.at[i].columns, Columns{});
-      segments.at[i].items = launch.segments[i].items;
+      const Segment& segment = launch.segments[i];
+      list_columns(segment, segments.at[i].columns, offload::AllColumns<Arguments>{});
+      if constexpr (offload::has_payload(Arguments{})) {
+        segments.at[i].bases = {segment.source, segment.destination};
+      }
+      segments.at[i].items = segment.items;
       items = std::max(items, launch.segments[i].items);
     }
-    const std::uint32_t threads = std::min((items + kWarp - 1) / kWarp * kWarp, kMostCudaThreads);
-    const dim3 grid(std::min((items + threads - 1) / threads, kMostBlocks),
-                    static_cast<unsigned>(launch.segments.size()));
+    constexpr CudaShape kShape = kCudaShape<Function>;
+    const std::uint64_t teams = (items + kShape.items_per_team - 1) / kShape.items_per_team;
+    const std::uint64_t all = teams * kShape.threads_per_item;
+    const auto wanted = static_cast<std::uint32_t>(std::min<std::uint64_t>(all + kWarp - 1, kMostCudaThreads));
+    const std::uint32_t threads = kShape.block_threads != 0 ? kShape.block_threads : wanted / kWarp * kWarp;
+    const auto blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>((all + threads - 1) / threads, kMostBlocks));
+    const dim3 grid(blocks, static_cast<unsigned>(launch.segments.size()));
     Signal told = signal;
     std::array<void*, 3> arguments{&view, &segments, &told};
-    return way.give(function<kCount>(), grid, threads, arguments.data());
+    return way.give(function<kCount>(), grid, threads, kShape.shared_bytes, arguments.data());
   }
 };
 

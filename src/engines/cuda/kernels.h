@@ -22,8 +22,8 @@ struct Signal {
   std::uint32_t value = 0;
 };
 
-/// Size limit of a kernel's arguments, on every GPU.
-inline constexpr std::size_t kMostArgumentBytes = 4096;
+/// Size limit of a kernel's arguments. CUDA 12.1 and newer allow 32,764 bytes from compute capability 7.0 on.
+inline constexpr std::size_t kMostArgumentBytes = 8192;
 
 /// Passes a kernel to a stream, by a launch or by an instantiated graph whose node receives the kernel, its grid and
 /// its arguments. The graph costs the thread less time and starts the kernel sooner, all the more with short arguments
@@ -34,13 +34,14 @@ struct Way {
   cudaGraphNode_t node = nullptr;   ///< The graph's only node.
 
   /// Sets the graph's node without a launch.
-  cudaError_t set(const void* function, dim3 grid, dim3 block, void** arguments) const;
-  cudaError_t give(const void* function, dim3 grid, dim3 block, void** arguments) const;
+  cudaError_t set(const void* function, dim3 grid, dim3 block, std::uint32_t shared_bytes, void** arguments) const;
+  cudaError_t give(const void* function, dim3 grid, dim3 block, std::uint32_t shared_bytes, void** arguments) const;
 };
 
 /// A shader as a kernel, in two versions: `functions` has one for few segments, with short arguments, and one for many.
 struct Kernel {
   std::array<const void*, 2> functions{};
+  std::uint32_t shared_bytes = 0;  ///< Dynamic shared memory of a block.
   cudaError_t (*launch)(const Launch& launch, const Signal& signal, const Way& way) = nullptr;
 };
 

@@ -4,10 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
-#include <optional>
 #include <utility>
-
-#include "cuda/kernel_pause.h"
 
 namespace penumbra::cuda {
 namespace {
@@ -27,7 +24,8 @@ constexpr unsigned kUsualStreams = 8;           ///< More than any measured plan
 }  // namespace
 
 LaunchThread::LaunchThread(std::function<std::unique_ptr<Device>(unsigned)> open, LaunchOptions options)
-    : DeviceThread("cuda-master", options.retry_after),
+    : DeviceOwner("cuda-master", options.retry_after,
+                  {.patience = options.patience, .retry_after = options.retry_after, .has_counterparts = true}),
       open_(std::move(open)),
       options_(options),
       inbox_(kInbox),
@@ -40,37 +38,16 @@ LaunchThread::~LaunchThread() {
   stop();
 }
 
-std::shared_ptr<SharedMemory> LaunchThread::share(std::shared_ptr<const HugeMemory> host, bool is_needed) {
-  std::shared_ptr<SharedMemory> memory;
+void LaunchThread::wake_by(offload::Wakeup& wakeup, std::span<Job* const> jobs) {
   ask([&] {
-    const auto known = std::ranges::find(memories_, host, &SharedMemory::host);
-    if (known != memories_.end()) {
-      memory = *known;
-      ++memory->users;
-      return;
-    }
-    memory = memories_.emplace_back(std::make_shared<SharedMemory>(host, is_needed));
-    if (device_ != nullptr) reach(*memory);
-  });
-  return memory;
-}
-
-void LaunchThread::unshare(const SharedMemory& memory) {
-  ask([this, &memory] {
-    const auto known = std::ranges::find(memories_, &memory, &std::shared_ptr<SharedMemory>::get);
-    if (--(*known)->users > 0) return;
-    if (device_ != nullptr) {
-      let_go(**known);
-      memory_->check();  // If this throws, the GPU may use the memory until lose() has closed it.
-    }
-    memories_.erase(known);
+    for (Job* const job : jobs) job->wakeup = &wakeup;
   });
 }
 
 void LaunchThread::add(TableCopies& table) {
   ask([this, &table] {
     tables_.push_back(&table);
-    if (device_ != nullptr) table.begin(*memory_, copy_stream(), options_.patience);
+    if (memory_ != nullptr) table.begin(*memory_, copy_stream(), options_.patience);
   });
 }
 
@@ -80,26 +57,9 @@ bool LaunchThread::submit(Job& job) noexcept {
   return true;
 }
 
-void LaunchThread::close() {
-  std::optional<KernelPause> pause;  // Closing the device waits until no kernel runs.
-  try {
-    if (device_ != nullptr) {
-      pause.emplace();
-      wait_for_the_end();
-    }
-  } catch (const DeviceError& error) {
-    lose(error);
-  }
-  for (TableCopies* table : tables_) table->end();
-  memory_.reset();
-  device_.reset();
-}
-
 bool LaunchThread::turn() {
-  if (device_ == nullptr && !is_final_ && Clock::now() >= retry_at_) open();
   bool worked = take();
-  if (device_ == nullptr) return worked;
-  memory_->check();
+  if (!has_device()) return worked;
   worked = finish() || worked;
   worked = advance_tables() || worked;
   return launch() || worked;
@@ -142,6 +102,14 @@ void LaunchThread::land(Stream& stream) {
   stream.group->table->leave(stream.copy);
   --stream.group->flying;
   give_back(stream, Job::State::done);
+}
+
+/// The worker may use the job again as soon as it sees the state. Its queue stays until unshare() has run on this
+/// thread.
+void LaunchThread::give_back(Job& job, Job::State state) noexcept {
+  offload::Wakeup* const wakeup = job.wakeup;
+  job.state.store(state, std::memory_order_release);
+  if (wakeup != nullptr) wakeup->signal();
 }
 
 void LaunchThread::give_back(Stream& stream, Job::State state) noexcept {
@@ -273,7 +241,7 @@ void LaunchThread::for_each_run(const std::vector<Job*>& jobs, Places Job::* dir
   std::byte* begin = nullptr;
   std::byte* end = nullptr;
   const auto finish = [&] {
-    if (begin != end) copy(memory->seen(begin, false), begin, static_cast<std::size_t>(end - begin));
+    if (begin != end) copy(memory->address_of(begin, false), begin, static_cast<std::size_t>(end - begin));
   };
   for (const Job* job : jobs) {
     const Places& places = job->*direction;
@@ -292,17 +260,25 @@ void LaunchThread::for_each_run(const std::vector<Job*>& jobs, Places Job::* dir
 /// Sets the segment to the job's device addresses, in host memory if `is_mapped`, else in device memory.
 void LaunchThread::fill(Segment& segment, const Job& job, bool is_mapped) noexcept {
   segment.items = job.items;
+  if (job.shader->has_payload()) {
+    const auto seen = [](const PayloadPlace& place) {
+      return place.memory == nullptr ? nullptr : place.memory->address_of(place.base, true);
+    };
+    segment.source = seen(job.source);
+    segment.destination = seen(job.destination);
+  }
   for_each_column(job, &Job::inputs, &Shader::input_bytes, [&](std::size_t i, const std::byte* column, std::size_t) {
-    segment.inputs[i] = job.inputs.memory->seen(column, is_mapped);
+    segment.inputs[i] = job.inputs.memory->address_of(column, is_mapped);
   });
   for_each_column(job, &Job::outputs, &Shader::output_bytes, [&](std::size_t i, const std::byte* column, std::size_t) {
-    segment.outputs[i] = job.outputs.memory->seen(column, is_mapped);
+    segment.outputs[i] = job.outputs.memory->address_of(column, is_mapped);
   });
 }
 
 bool LaunchThread::is_reached(const Job& job) noexcept {
-  return job.inputs.memory->is_reached.load(std::memory_order_relaxed) &&
-         job.outputs.memory->is_reached.load(std::memory_order_relaxed);
+  const auto is_it = [](const SharedMemory* memory) { return memory == nullptr || memory->is_reached(); };
+  const bool has_columns = is_it(job.inputs.memory) && is_it(job.outputs.memory);
+  return has_columns && (!job.shader->has_payload() || (is_it(job.source.memory) && is_it(job.destination.memory)));
 }
 
 /// Returns null if the table does not belong to this engine.
@@ -327,11 +303,6 @@ LaunchThread::Group* LaunchThread::group_of(const Shader& shader, const Table& t
 bool LaunchThread::has_nothing_to_do() const {
   return inbox_.empty() && waiting_ == 0 && flying_.empty() &&
          std::ranges::none_of(tables_, [](const TableCopies* table) { return table->has_work(); });
-}
-
-std::string LaunchThread::device_name() const {
-  const std::lock_guard lock(words_mutex_);
-  return name_;
 }
 
 std::vector<std::string> LaunchThread::notes() const {

@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,12 +24,11 @@
 #include "base/doorbell.h"
 #include "base/file_descriptor.h"
 #include "cuda/device.h"
-#include "cuda/device_thread.h"
 #include "cuda/inbox.h"
 #include "cuda/launch_plan.h"
-#include "cuda/quiet_memory.h"
 #include "cuda/staging.h"
 #include "cuda/table_copies.h"
+#include "offload/device_owner.h"
 
 namespace penumbra::cuda {
 
@@ -49,7 +49,7 @@ struct Choice {
   bool is_loaded = false;
 };
 
-class LaunchThread final : public DeviceThread {
+class LaunchThread final : public offload::DeviceOwner {
  public:
   LaunchThread(std::function<std::unique_ptr<Device>(unsigned streams)> open, LaunchOptions options);
   /// No staging memory may be left.
@@ -60,10 +60,8 @@ class LaunchThread final : public DeviceThread {
   // Call the following functions on any thread, while no batch in flight concerns the objects that are added or
   // removed. Each function waits for the launch thread.
 
-  /// Registers host memory with the GPU and keeps it alive. Each share() needs one unshare(). If the GPU lacks memory
-  /// for its counterpart and `is_needed` is set, the GPU counts as failed.
-  std::shared_ptr<SharedMemory> share(std::shared_ptr<const HugeMemory> host, bool is_needed);
-  void unshare(const SharedMemory& memory);
+  /// Lets `wakeup` signal the end of jobs that are in flight.
+  void wake_by(offload::Wakeup& wakeup, std::span<Job* const> jobs);
   /// Adds a table's copies, which ring doorbell().
   void add(TableCopies& table);
 
@@ -85,8 +83,6 @@ class LaunchThread final : public DeviceThread {
   Doorbell& doorbell() { return doorbell_; }
   /// Returns the state and statistics, one line each. May be called on any thread.
   std::vector<std::string> notes() const;
-  /// Returns the name of the GPU that was opened last; empty if none was.
-  std::string device_name() const;
 
  private:
   struct Waiting {
@@ -117,11 +113,23 @@ class LaunchThread final : public DeviceThread {
     Clock::time_point since;
   };
 
-  void open() override;
   bool turn() override;
   bool has_nothing_to_do() const override;
-  void lose(const DeviceError& error) override;
-  void close() override;
+  Device& open_device() override;
+  void begin_work() override;
+  void quieten() override;
+  void erase_secrets() override;
+  void stop_work() noexcept override;
+  std::vector<unsigned> busy_streams() const override;
+  unsigned copy_stream() const override {
+    return static_cast<unsigned>(streams_.size());
+  }  ///< After those of launches.
+  void abandon_device(const std::string& reason) noexcept override { device_->abandon(reason); }
+  void wait_for_answers() noexcept override;
+  std::shared_ptr<const void> give_up_device() override { return std::move(device_); }
+  void close_device() noexcept override { device_.reset(); }
+  std::vector<std::shared_ptr<const void>> accessible() const override;
+  void end_work() noexcept override;
 
   bool advance_tables();
   bool finish();
@@ -145,15 +153,8 @@ class LaunchThread final : public DeviceThread {
   static void fill(Segment& segment, const Job& job, bool is_mapped) noexcept;
   static bool is_reached(const Job& job) noexcept;
   Group* group_of(const Shader& shader, const Table& table);
-  unsigned copy_stream() const { return static_cast<unsigned>(streams_.size()); }  ///< Follows the streams of launches.
-  void reach(SharedMemory& memory);
-  void let_go(SharedMemory& memory) noexcept;
-  static void give_back(Job& job, Job::State state) noexcept { job.state.store(state, std::memory_order_release); }
+  static void give_back(Job& job, Job::State state) noexcept;
   static void give_back(Stream& stream, Job::State state) noexcept;
-  void give_back_what_waits() noexcept;
-  std::vector<unsigned> busy_streams() const;
-  void wait_for_the_end();
-  void wait_for_launches() noexcept;
 
   const std::function<std::unique_ptr<Device>(unsigned)> open_;
   const LaunchOptions options_;
@@ -163,8 +164,6 @@ class LaunchThread final : public DeviceThread {
 
   // Used on the launch thread only.
   std::unique_ptr<Device> device_;
-  std::unique_ptr<QuietMemory> memory_;  ///< Memory of device_.
-  std::vector<std::shared_ptr<SharedMemory>> memories_;
   std::vector<TableCopies*> tables_;
   std::vector<Stream> streams_;
   std::vector<std::unique_ptr<Group>> groups_;
@@ -173,13 +172,10 @@ class LaunchThread final : public DeviceThread {
   std::vector<unsigned> flying_;  ///< Streams with a whole launch in flight, oldest first.
   std::size_t next_group_ = 0;
   std::array<Segment, kMostSegments> segments_;
-  bool is_final_ = false, is_calibrating_ = false;
-  Clock::time_point retry_at_;
+  bool is_calibrating_ = false;
 
   std::atomic<std::uint64_t> launches_{0}, batches_{0}, given_up_{0};
-  mutable std::mutex words_mutex_;
-  std::string name_, failure_;
-  std::vector<Choice> choices_;
+  std::vector<Choice> choices_;  ///< Guarded by words_mutex_.
 };
 
 }  // namespace penumbra::cuda

@@ -53,20 +53,18 @@ struct LaunchThread::Sample {
 void LaunchThread::calibrate(const Shader& shader, const Table& table) {
   ask([&] {
     Group* const group = group_of(shader, table);
-    if (device_ == nullptr || group == nullptr) return;
+    if (memory_ == nullptr || group == nullptr) return;
     Sample sample(shader, table);  // Must outlive the work in flight after a device failure.
-    memories_.push_back(sample.memory);
     is_calibrating_ = true;
     try {
-      reach(*sample.memory);
+      hold(sample.memory);
       if (is_reached(sample.jobs[0]) && wait_for_table(*group->table)) choose_plan(*group, sample);
-      let_go(*sample.memory);
-      memory_->check();
+      drop(*sample.memory);
     } catch (const DeviceError& error) {
       lose(error);
     }
     is_calibrating_ = false;
-    std::erase(memories_, sample.memory);
+    std::erase(ranges_, sample.memory);
   });
 }
 

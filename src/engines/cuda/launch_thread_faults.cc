@@ -1,53 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opens the launch thread's device, and handles its failure.
+// The launch thread's part in opening its device and in handling a failure (offload/device_owner.h).
 #include <algorithm>
 #include <memory>
-#include <optional>
-#include <string>
 #include <thread>
-#include <utility>
 
-#include "cuda/abandoned.h"
-#include "cuda/kernel_pause.h"
 #include "cuda/launch_thread.h"
 
 namespace penumbra::cuda {
-void LaunchThread::open() {
-  try {
-    device_ = open_(copy_stream() + 1);
-    memory_ = std::make_unique<QuietMemory>(*device_, [this] { wait_for_the_end(); });
-    for (const auto& memory : memories_) reach(*memory);
-    for (TableCopies* table : tables_) table->begin(*memory_, copy_stream(), options_.patience);
-    const std::lock_guard lock(words_mutex_);
-    name_ = device_->name();
-    failure_.clear();
-    accepts_.store(true, std::memory_order_relaxed);
-  } catch (const DeviceError& error) {
-    lose(error);
-  }
+
+Device& LaunchThread::open_device() {
+  device_ = open_(copy_stream() + 1);
+  return *device_;
 }
 
-void LaunchThread::reach(SharedMemory& memory) {
-  try {
-    memory.mapped = memory_->share(memory.host->data(), memory.host->bytes());
-    memory.device = memory_->allocate(memory.host->bytes());
-  } catch (const DeviceError& error) {
-    if (memory.is_needed || error.is_final()) throw;
-    return let_go(memory);
-  }
-  memory.is_reached.store(true, std::memory_order_relaxed);
+void LaunchThread::begin_work() {
+  for (TableCopies* table : tables_) table->begin(*memory_, copy_stream(), options_.patience);
+  accepts_.store(true, std::memory_order_relaxed);
 }
 
-void LaunchThread::let_go(SharedMemory& memory) noexcept {
-  memory.is_reached.store(false, std::memory_order_relaxed);
-  if (memory.mapped != nullptr) memory_->unshare(memory.host->data());
-  if (memory.device != nullptr) memory_->release(memory.device);
-  memory.mapped = memory.device = nullptr;
+void LaunchThread::quieten() {
+  wait_for_the_end(*device_, copy_stream(), flying_, options_.patience);
 }
 
-void LaunchThread::wait_for_the_end() {
-  cuda::wait_for_the_end(*device_, copy_stream(), flying_, options_.patience);
+void LaunchThread::erase_secrets() {
+  for (TableCopies* table : tables_) table->erase_secrets();
+}
+
+std::vector<std::shared_ptr<const void>> LaunchThread::accessible() const {
+  std::vector<std::shared_ptr<const void>> all;
+  all.reserve(tables_.size());
+  for (const TableCopies* table : tables_) all.push_back(table->staging());
+  return all;
 }
 
 /// Returns the busy streams, including a stream whose work was sent only in part.
@@ -59,8 +43,11 @@ std::vector<unsigned> LaunchThread::busy_streams() const {
   return busy;
 }
 
-/// Gives back the jobs that the GPU has not been given yet.
-void LaunchThread::give_back_what_waits() noexcept {
+/// Gives back the jobs that the GPU has not been given yet. Workers that have not noticed the failure continue to
+/// submit; take() gives their jobs back.
+void LaunchThread::stop_work() noexcept {
+  accepts_.store(false, std::memory_order_relaxed);
+  for (TableCopies* table : tables_) table->end();
   for (const auto& group : groups_) {
     while (group->head < group->tail) give_back(*group->at(group->head++).job, Job::State::lost);
     group->items = 0;
@@ -77,9 +64,9 @@ void LaunchThread::give_back_what_waits() noexcept {
 /// A launch that was sent only in part has no mark for its end, so it is not waited for. If the GPU has it, it may
 /// still write too. Workers without a batch in flight do not wait. A device that is to be closed has already ended its
 /// work; jobs that it cannot answer return when it is closed.
-void LaunchThread::wait_for_launches() noexcept {
+void LaunchThread::wait_for_answers() noexcept {
   const auto give_up = [this](unsigned index) {
-    if (is_final_) give_back(streams_[index], Job::State::lost);
+    if (is_final()) give_back(streams_[index], Job::State::lost);
   };
   for (unsigned index = 0; index < streams_.size(); ++index) {
     if (std::ranges::find(flying_, index) == flying_.end()) give_up(index);
@@ -100,42 +87,12 @@ void LaunchThread::wait_for_launches() noexcept {
   }
 }
 
-/// Handles a device failure. Workers that have not noticed it continue to submit; take() gives their jobs back.
-void LaunchThread::lose(const DeviceError& error) {
-  accepts_.store(false, std::memory_order_relaxed);
-  for (TableCopies* table : tables_) table->end();
-  give_back_what_waits();
-  std::string what = error.what();
-  is_final_ = error.is_final();
-  std::optional<KernelPause>
-      pause;  // Closing the device needs a pause; if a kernel cannot be ended for it, the GPU counts as failed.
-  if (device_ != nullptr && !is_final_) {
-    pause.emplace();
-    if (const auto second = why_it_does_not_end(*device_, copy_stream(), busy_streams(), options_.patience)) {
-      is_final_ = true;
-      what += std::string("; then ") + second->what();
-    }
-  }
-  retry_at_ = Clock::now() + options_.retry_after;
-  {
-    const std::lock_guard lock(words_mutex_);
-    failure_ = "lost: " + what + "; shaders run on the CPU" + (is_final_ ? "" : " until the GPU is back");
-  }
-  if (is_final_ && device_ != nullptr) device_->abandon(what);
-  wait_for_launches();
-  if (is_final_ && device_ != nullptr) keep_for_good(std::move(device_), tables_, memories_);
-  memory_.reset();
-  device_.reset();
-  for (const auto& memory : memories_) {
-    memory->is_reached.store(false, std::memory_order_relaxed);
-    memory->mapped = memory->device = nullptr;
-  }
+void LaunchThread::end_work() noexcept {
   for (Stream& stream : streams_) give_back(stream, Job::State::lost);
   for (const auto& group : groups_) {
     group->flying = 0;
     group->is_waited_for = false;
   }
-  std::erase_if(memories_, [](const auto& memory) { return memory->users == 0; });
 }
 
 }  // namespace penumbra::cuda

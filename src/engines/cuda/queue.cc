@@ -24,8 +24,17 @@ void CudaQueue::share(std::shared_ptr<const HugeMemory> memory) {
   shared_.push_back(launch_thread_.share(std::move(memory), false));
 }
 
+void CudaQueue::unshare(const HugeMemory& memory) {
+  const auto is_it = [&memory](const auto& each) { return each->host.get() == &memory; };
+  const auto known = std::ranges::find_if(shared_, is_it);
+  if (known == shared_.end()) return;
+  launch_thread_.unshare(**known);
+  shared_.erase(known);
+}
+
 EngineQueue::Submitted CudaQueue::submit(Batch& batch) noexcept {
   if (!cut_all()) return Submitted::full;
+  batch.is_still_written = false;
   if (head_ == tail_ && !launch_thread_.accepts()) {
     run_on_cpu(batch);
     return Submitted::done;
@@ -43,11 +52,41 @@ void CudaQueue::begin_cut(Batch& batch) noexcept {
   const Shader& shader = *batch.shader;
   cut_ = {.batch = &batch, .most_items = batch.items};
   const std::size_t bytes = std::max(sum_of(shader.input_bytes), sum_of(shader.output_bytes));
-  if (bytes * batch.items < kLeastInPlace) return;
-  // Parts are whole cache lines, so that a part's column begins within a line only if the batch's column does.
-  cut_.most_items = std::max(static_cast<std::uint32_t>(kPiece / bytes / kColumnAlignment * kColumnAlignment), 1U);
-  cut_.inputs = memory_of(batch.inputs, shader.input_bytes, batch.items);
-  cut_.outputs = memory_of(batch.outputs, shader.output_bytes, batch.items);
+  if (bytes * batch.items >= kLeastInPlace) {
+    // Parts are whole cache lines, so that a part's column begins within a line only if the batch's column does.
+    cut_.most_items = std::max(static_cast<std::uint32_t>(kPiece / bytes / kColumnAlignment * kColumnAlignment), 1U);
+    cut_.inputs = memory_of(batch.inputs, shader.input_bytes, batch.items);
+    cut_.outputs = memory_of(batch.outputs, shader.output_bytes, batch.items);
+  }
+  if (shader.source) cut_.source = memory_of(offload::source_of(batch, 0, batch.items));
+  if (shader.destination) cut_.destination = memory_of(offload::destination_of(batch, 0, batch.items));
+  // Staged payload has other positions than the batch, and follows the columns of its direction.
+  if ((shader.source && cut_.source == nullptr) || (shader.destination && cut_.destination == nullptr)) {
+    cut_.inputs = nullptr;
+  }
+  if (shader.destination && cut_.destination == nullptr) cut_.outputs = nullptr;
+}
+
+/// Returns the items of the next part: as many as fit, or none if the next item's payload alone is too long for that.
+std::uint32_t CudaQueue::items_of_piece() const noexcept {
+  const Batch& batch = *cut_.batch;
+  const std::uint32_t first = cut_.next;
+  std::uint32_t items = std::min(cut_.most_items, batch.items - first);
+  if (batch.shader->source && cut_.source == nullptr) {
+    items = std::min(items, offload::items_within(offload::source_of(batch, first, items), kPiece));
+  }
+  if (batch.shader->destination && cut_.destination == nullptr) {
+    items = std::min(items, offload::items_within(offload::destination_of(batch, first, items), kPiece));
+  }
+  return items;
+}
+
+/// Returns the shared memory in which all of the items lie, or null.
+SharedMemory* CudaQueue::memory_of(const offload::PayloadItems& items) const noexcept {
+  for (const auto& memory : shared_) {
+    if (memory->is_reached() && lie_in(items, *memory->host)) return memory.get();
+  }
+  return nullptr;
 }
 
 /// Hands the rest of the batch to the launch thread as far as there is room; returns true if nothing is left.
@@ -65,11 +104,14 @@ bool CudaQueue::cut_piece() noexcept {
   job.shader = job.batch->shader;
   job.table = job.batch->table;
   job.first = cut_.next;
-  job.items = std::min(cut_.most_items, cut_.batch->items - cut_.next);
+  const std::uint32_t fitting = items_of_piece();
+  job.items = std::max(fitting, 1U);
   job.is_hurried = job.items < job.batch->items;
   job.is_last = job.first + job.items == job.batch->items;
   job.inputs = job.outputs = {};
-  if (launch_thread_.accepts()) {
+  job.source = job.destination = {};
+  job.wakeup = wakeup_.get();
+  if (launch_thread_.accepts() && fitting > 0) {
     if (!place(job)) return false;
     copy_inputs(job);
     job.state.store(Job::State::on_gpu, std::memory_order_relaxed);
@@ -87,24 +129,37 @@ bool CudaQueue::cut_piece() noexcept {
   return true;
 }
 
-/// Finds places for the columns of the part; returns false if there is no room now.
+/// Finds places for the columns and the payload of the part; returns false if there is no room now.
 bool CudaQueue::place(Job& job) noexcept {
+  const Shader& shader = *job.shader;
   job.inputs = {cut_.inputs, nullptr};
   job.outputs = {cut_.outputs, nullptr};
+  if (shader.source) job.source = {cut_.source, const_cast<std::byte*>(job.batch->source), cut_.source == nullptr};
+  if (shader.destination) job.destination = {cut_.destination, job.batch->destination, cut_.destination == nullptr};
   if (cut_.inputs == nullptr) {
-    job.staged_inputs = staged_bytes(job.shader->input_bytes, job.items);
+    const std::size_t columns = staged_bytes(shader.input_bytes, job.items);
+    job.staged_inputs = columns;
+    if (job.source.is_staged) {
+      job.staged_inputs += offload::staged_bytes(offload::source_of(*job.batch, job.first, job.items));
+    }
     const std::size_t begin = inputs_.take(job.staged_inputs);
     if (begin == ByteRing::kNone) return false;
     job.inputs = {staging_.get(), staging_->host->data() + begin};
+    if (job.source.is_staged) job.source = {staging_.get(), job.inputs.staged + columns, true};
   }
   if (cut_.outputs == nullptr) {
-    job.staged_outputs = staged_bytes(job.shader->output_bytes, job.items);
+    const std::size_t columns = staged_bytes(shader.output_bytes, job.items);
+    job.staged_outputs = columns;
+    if (job.destination.is_staged) {
+      job.staged_outputs += offload::staged_bytes(offload::destination_of(*job.batch, job.first, job.items));
+    }
     const std::size_t begin = outputs_.take(job.staged_outputs);
     if (begin == ByteRing::kNone) {
       if (job.inputs.staged != nullptr) inputs_.undo();
       return false;
     }
     job.outputs = {staging_.get(), staging_->host->data() + kStagingHalf + begin};
+    if (job.destination.is_staged) job.destination = {staging_.get(), job.outputs.staged + columns, true};
   }
   return true;
 }
@@ -125,7 +180,7 @@ template <class Column>
 SharedMemory* CudaQueue::memory_of(const std::array<Column*, kMaxColumns>& columns,
                                    const std::vector<std::size_t>& element_bytes, std::uint32_t items) const noexcept {
   for (const auto& memory : shared_) {
-    if (!memory->is_reached.load(std::memory_order_relaxed)) continue;
+    if (!memory->is_reached()) continue;
     bool has_all = sum_of(element_bytes) * items >= kLeastInPlace;
     for (std::size_t i = 0; i < element_bytes.size(); ++i) {
       has_all = has_all && memory->has(static_cast<const std::byte*>(columns[i]), element_bytes[i] * items);
@@ -145,6 +200,8 @@ Batch* CudaQueue::poll() noexcept {
       copy_outputs(job);
     } else {
       is_given_up_ = is_given_up_ || state == Job::State::lost;
+      const bool is_in_place = job.destination.memory != nullptr && !job.destination.is_staged;
+      if (state == Job::State::lost && is_in_place) job.batch->is_still_written = true;
       Batch piece = part_of(*job.batch, job.first, job.items);
       run_on_cpu(piece);
     }
@@ -156,6 +213,17 @@ Batch* CudaQueue::poll() noexcept {
     if (batch != nullptr) return batch;
   }
   return nullptr;
+}
+
+int CudaQueue::wake_descriptor() {
+  if (head_ == tail_) return -1;
+  if (wakeup_ == nullptr) {
+    wakeup_ = std::make_unique<offload::Wakeup>();
+    std::vector<Job*> jobs;
+    for (std::size_t position = head_; position != tail_; ++position) jobs.push_back(&at(position));
+    launch_thread_.wake_by(*wakeup_, jobs);
+  }
+  return wakeup_->arm();
 }
 
 void CudaQueue::run_on_cpu(Batch& batch) noexcept {

@@ -33,7 +33,9 @@ class CudaQueue final : public EngineQueue {
 
   Submitted submit(Batch& batch) noexcept override;
   Batch* poll() noexcept override;
+  int wake_descriptor() override;
   void share(std::shared_ptr<const HugeMemory> memory) override;
+  void unshare(const HugeMemory& memory) override;
 
  private:
   static constexpr std::size_t kJobs = 256;
@@ -45,6 +47,8 @@ class CudaQueue final : public EngineQueue {
     std::uint32_t most_items = 0;  ///< Most items of a part.
     SharedMemory* inputs = nullptr;
     SharedMemory* outputs = nullptr;  ///< Shared memory that holds the columns in place; null if they are staged.
+    SharedMemory* source = nullptr;
+    SharedMemory* destination = nullptr;  ///< Shared memory that holds the payload in place; null if it is staged.
   };
 
   Job& at(std::size_t position) { return jobs_[position % kJobs]; }
@@ -52,6 +56,8 @@ class CudaQueue final : public EngineQueue {
   bool cut_all() noexcept;
   bool cut_piece() noexcept;
   bool place(Job& job) noexcept;
+  std::uint32_t items_of_piece() const noexcept;
+  SharedMemory* memory_of(const offload::PayloadItems& items) const noexcept;
   void take_places_back(Job& job) noexcept;
   template <class Column>
   SharedMemory* memory_of(const std::array<Column*, kMaxColumns>& columns,
@@ -64,6 +70,7 @@ class CudaQueue final : public EngineQueue {
   const std::shared_ptr<SharedMemory> staging_;
   std::vector<std::shared_ptr<SharedMemory>> shared_;
   ByteRing inputs_{kStagingHalf}, outputs_{kStagingHalf};
+  std::unique_ptr<offload::Wakeup> wakeup_;  ///< Null before the first wake_descriptor().
   std::array<Job, kJobs> jobs_;
   std::size_t head_ = 0,
               tail_ = 0;  ///< Position of the oldest job, and the position after the youngest; both only grow.

@@ -105,6 +105,7 @@ class QuietMemory final : public Device {
   void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) override {
     device_.to_host(stream, host, device, bytes);
   }
+  void erase(unsigned stream, std::byte* device, std::size_t bytes) override { device_.erase(stream, device, bytes); }
   void on_device(unsigned stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
     device_.on_device(stream, to, from, bytes);
   }

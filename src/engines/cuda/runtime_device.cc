@@ -120,7 +120,14 @@ class RuntimeDevice final : public Device {
       cudaFuncAttributes attributes;
       check(cudaFuncGetAttributes(&attributes, kernel), "loading a shader");
     };
-    kernels().for_each([&load](const Shader&, const Kernel& kernel) { std::ranges::for_each(kernel.functions, load); });
+    kernels().for_each([&load](const Shader&, const Kernel& kernel) {
+      std::ranges::for_each(kernel.functions, load);
+      for (const void* function : kernel.functions) {
+        check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(kernel.shared_bytes)),
+              "loading a shader");
+      }
+    });
     load(scatter_kernel());
     for (unsigned i = 0; i < streams; ++i) {
       Stream stream;
@@ -197,6 +204,9 @@ class RuntimeDevice final : public Device {
   void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) override {
     check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, copying(stream)), "copying from the GPU");
   }
+  void erase(unsigned stream, std::byte* device, std::size_t bytes) override {
+    check(cudaMemsetAsync(device, 0, bytes, copying(stream)), "erasing memory of the GPU");
+  }
   void on_device(unsigned stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, copying(stream)), "copying on the GPU");
   }
@@ -265,7 +275,7 @@ class RuntimeDevice final : public Device {
       check(cudaGraphInstantiate(&each.graph, each.plan, 0), "making a graph");
       const auto set = [&](const void* function) {
         const Way way{.stream = each.stream, .graph = each.graph, .node = each.node};
-        check(way.set(function, 1, 1, arguments.data()), "making a graph");
+        check(way.set(function, 1, 1, 0, arguments.data()), "making a graph");
         check(cudaGraphUpload(each.graph, each.stream), "making a graph");
       };
       kernels().for_each([&set](const Shader&, const Kernel& kernel) { std::ranges::for_each(kernel.functions, set); });
@@ -337,18 +347,19 @@ const Found& found_gpus() {
 
 }  // namespace
 
-cudaError_t Way::set(const void* function, dim3 grid, dim3 block, void** arguments) const {
+cudaError_t Way::set(const void* function, dim3 grid, dim3 block, std::uint32_t shared_bytes, void** arguments) const {
   cudaKernelNodeParams kernel{};
   kernel.func = const_cast<void*>(function);
   kernel.gridDim = grid;
   kernel.blockDim = block;
+  kernel.sharedMemBytes = shared_bytes;
   kernel.kernelParams = arguments;
   return cudaGraphExecKernelNodeSetParams(graph, node, &kernel);
 }
 
-cudaError_t Way::give(const void* function, dim3 grid, dim3 block, void** arguments) const {
-  if (graph == nullptr) return cudaLaunchKernel(function, grid, block, arguments, 0, stream);
-  const cudaError_t error = set(function, grid, block, arguments);
+cudaError_t Way::give(const void* function, dim3 grid, dim3 block, std::uint32_t shared_bytes, void** arguments) const {
+  if (graph == nullptr) return cudaLaunchKernel(function, grid, block, arguments, shared_bytes, stream);
+  const cudaError_t error = set(function, grid, block, shared_bytes, arguments);
   return error == cudaSuccess ? cudaGraphLaunch(graph, stream) : error;
 }
 

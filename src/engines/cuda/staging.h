@@ -15,6 +15,9 @@
 
 #include "batch_part.h"
 #include "cuda/device.h"
+#include "offload/device_owner.h"
+#include "offload/payload.h"
+#include "offload/wakeup.h"
 #include "penumbra/batch.h"
 #include "penumbra/huge_memory.h"
 
@@ -60,30 +63,17 @@ class ByteRing {
 };
 
 /// Host memory that is registered with the GPU, and device memory of the same size.
-struct SharedMemory {
-  SharedMemory(std::shared_ptr<const HugeMemory> memory, bool needed) : host(std::move(memory)), is_needed(needed) {}
-
-  const std::shared_ptr<const HugeMemory> host;
-  const bool is_needed;                 ///< True if the GPU is useless without this memory.
-  std::atomic<bool> is_reached{false};  ///< True if the GPU can access it.
-
-  // Used on the launch thread only.
-  std::byte* mapped = nullptr;  ///< Device address of `host`.
-  std::byte* device = nullptr;  ///< Counterpart in device memory.
-  unsigned users = 1;           ///< Number of queues that use it.
-
-  /// True if the range lies in this memory.
-  bool has(const std::byte* begin, std::size_t bytes) const {
-    return begin >= host->data() && begin + bytes <= host->data() + host->bytes();
-  }
-  /// Returns the device address of a host byte: in the counterpart, or of the byte `itself`.
-  std::byte* seen(const std::byte* byte, bool itself) const {
-    return (itself ? mapped : device) + (byte - host->data());
-  }
-};
+using SharedMemory = offload::SharedRange;
 
 /// Bytes of a queue's staging memory in one direction; the first half is for inputs, the second half for outputs.
 inline constexpr std::size_t kStagingHalf = std::size_t{1} << 20;
+
+/// Location of the payload of one direction. It lies in memory that the GPU reads or writes over the bus.
+struct PayloadPlace {
+  SharedMemory* memory = nullptr;  ///< Null if the shader has no such payload.
+  std::byte* base = nullptr;       ///< Positions refer to it.
+  bool is_staged = false;          ///< True if the payload is in the staging memory, after the staged columns.
+};
 
 /// Location of the columns of one direction.
 struct Places {
@@ -109,10 +99,12 @@ struct alignas(64) Job {
   bool is_hurried = false;  ///< A launch with this job does not wait for more jobs.
   bool is_last = false;     ///< Last part of its batch.
   std::atomic<State> state{State::done};
+  offload::Wakeup* wakeup = nullptr;  ///< Null unless a service waits on the queue.
 
   alignas(64) Batch* batch = nullptr;
   std::uint32_t first = 0;
-  std::size_t staged_inputs = 0, staged_outputs = 0;  ///< Bytes in the staging memory.
+  std::size_t staged_inputs = 0, staged_outputs = 0;  ///< Bytes in the staging memory, with staged payload.
+  PayloadPlace source, destination;
 };
 
 /// Calls `use` with each column of one direction: its index, address and bytes.
@@ -138,9 +130,9 @@ void for_each_column(const Job& job, Places Job::* direction, std::vector<std::s
 std::size_t sum_of(const std::vector<std::size_t>& element_bytes) noexcept;
 /// Returns the bytes of the columns in the staging memory; at least one cache line.
 std::size_t staged_bytes(const std::vector<std::size_t>& element_bytes, std::uint32_t items) noexcept;
-/// Copies the batch's inputs to the staging memory, if they are staged.
+/// Copies the batch's inputs and its source to the staging memory, if they are staged.
 void copy_inputs(const Job& job) noexcept;
-/// Copies the staged outputs to the batch, if they are staged.
+/// Copies the staged outputs and the staged destination to the batch, if they are staged.
 void copy_outputs(const Job& job) noexcept;
 
 }  // namespace penumbra::cuda

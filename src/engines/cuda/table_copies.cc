@@ -1,16 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/table_copies.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
+
+#include "crypto/secret_memory.h"
 
 namespace penumbra::cuda {
 namespace {
 
 constexpr std::size_t kGap = 256;        ///< Smaller gaps between ranges are copied too.
 constexpr std::size_t kCopyCosts = 512;  ///< Cost of a copy in bytes; it limits the number of copies in a step.
+
+/// Keeps secrets in the memory out of swap and of core dumps. The limit of locked memory may forbid the first.
+void hide(const HugeMemory& memory) {
+  if (memory.bytes() == 0) return;
+  mlock(memory.data(), memory.bytes());
+  madvise(memory.data(), memory.bytes(), MADV_DONTDUMP);
+}
+
+void erase(const HugeMemory& memory) {
+  if (memory.bytes() > 0) erase_bytes(memory.data(), memory.bytes());
+}
 
 }  // namespace
 
@@ -64,11 +79,15 @@ TableCopies::TableCopies(Table& table, Doorbell& launch_thread)
       launch_thread_(launch_thread),
       staging_(std::make_shared<HugeMemory>(kStep + kMostRanges * sizeof(CopyRange))),
       copies_to_make_(reinterpret_cast<CopyRange*>(staging_->data() + kStep), kMostRanges) {
+  if (table_.is_secret()) hide(*staging_);
   table_.attach(*this);
 }
 
 TableCopies::~TableCopies() {
   table_.detach(*this);
+  if (!table_.is_secret()) return;
+  erase(*staging_);
+  std::ranges::for_each(shadow_, erase);
 }
 
 void TableCopies::published(std::span<const std::byte> view, std::span<const TableRegion> regions) {
@@ -76,17 +95,26 @@ void TableCopies::published(std::span<const std::byte> view, std::span<const Tab
   announced_.clear();
   sources_.assign(regions.begin(), regions.end());
   shadow_view_.assign(view.begin(), view.end());
+  if (table_.is_secret()) {
+    for (std::size_t i = regions.size(); i < shadow_.size(); ++i) erase(shadow_[i]);
+  }
   shadow_.resize(regions.size());
   shadow_bytes_.resize(regions.size(), 0);
   pointer_offsets_.resize(regions.size());
   for (std::size_t i = 0; i < regions.size(); ++i) {
-    if (shadow_bytes_[i] != regions[i].bytes) shadow_[i] = HugeMemory(std::max<std::size_t>(regions[i].bytes, 1));
-    shadow_bytes_[i] = regions[i].bytes;
+    if (shadow_bytes_[i] != regions[i].bytes) replace_shadow(i, regions[i].bytes);
     pointer_offsets_[i] = regions[i].pointer_offset;
     if (regions[i].bytes > 0) std::memcpy(shadow_[i].data(), regions[i].data, regions[i].bytes);
   }
   for (Copy& copy : copies_) lack_everything(copy.lacks);
   commit(lock);
+}
+
+void TableCopies::replace_shadow(std::size_t region, std::size_t bytes) {
+  if (table_.is_secret()) erase(shadow_[region]);
+  shadow_[region] = HugeMemory(std::max<std::size_t>(bytes, 1));
+  if (table_.is_secret()) hide(shadow_[region]);
+  shadow_bytes_[region] = bytes;
 }
 
 void TableCopies::changed(std::size_t region, std::size_t offset, std::size_t bytes) {
@@ -131,6 +159,17 @@ void TableCopies::begin(Device& device, unsigned stream, std::chrono::millisecon
   behind_.store(committed_ > 0, std::memory_order_release);
 }
 
+void TableCopies::erase_secrets() {
+  if (!table_.is_secret() || device_ == nullptr) return;
+  for (const Copy& copy : copies_) erase_regions(copy);
+}
+
+void TableCopies::erase_regions(const Copy& copy) {
+  for (std::size_t i = 0; i < copy.regions.size(); ++i) {
+    if (copy.bytes[i] > 0) device_->erase(stream_, copy.regions[i], copy.bytes[i]);
+  }
+}
+
 void TableCopies::end() noexcept {
   const std::lock_guard lock(mutex_);
   device_ = nullptr;
@@ -161,6 +200,7 @@ bool TableCopies::advance() {
 
 void TableCopies::end_step() {
   const Step ended = std::exchange(step_, Step::none);
+  if (table_.is_secret()) erase_bytes(staging_->data(), kStep);
   if (ended != Step::last) return;
   const std::lock_guard lock(mutex_);
   current_ = 1 - current_;
@@ -230,6 +270,7 @@ void TableCopies::copy_what_is_lacking(Copy& spare) {
 /// Gives the copy memory for regions of the shadow's sizes.
 void TableCopies::fit(Copy& copy) {
   if (copy.bytes == shadow_bytes_) return;
+  if (table_.is_secret()) erase_regions(copy);
   for (std::byte* region : copy.regions) device_->release(region);
   copy.regions.clear();
   copy.bytes.clear();

@@ -51,6 +51,9 @@ class TableCopies final : public TableMirror {
   /// Starts to maintain copies on `device`, on `stream`. If a step takes longer than `patience`, advance() throws a
   /// final DeviceError.
   void begin(Device& device, unsigned stream, std::chrono::milliseconds patience = std::chrono::seconds(2));
+  /// Overwrites the copies of a secret table. Call before end() if the device works and no launch is in flight. Throws
+  /// DeviceError.
+  void erase_secrets();
   /// Call when the device has failed or is closed; releases waiting owners. Memory that launches still read belongs to
   /// the device.
   void end() noexcept;
@@ -113,6 +116,8 @@ class TableCopies final : public TableMirror {
   void copy_what_is_lacking(Copy& spare);
   void fit(Copy& copy);
   void lack_everything(Ranges& lacks) const;
+  void erase_regions(const Copy& copy);
+  void replace_shadow(std::size_t region, std::size_t bytes);
 
   Table& table_;
   Doorbell& launch_thread_;

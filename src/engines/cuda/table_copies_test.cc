@@ -55,6 +55,7 @@ class CountingDevice final : public Device {
   void to_host(unsigned stream, std::byte* host, const std::byte* device, std::size_t bytes) override {
     fake_.to_host(stream, host, device, bytes);
   }
+  void erase(unsigned stream, std::byte* device, std::size_t bytes) override { fake_.erase(stream, device, bytes); }
   void on_device(unsigned stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
     fake_.on_device(stream, to, from, bytes);
     bytes_within += bytes;

@@ -6,6 +6,7 @@
 #include "cuda/cpu_engine.h"
 #include "cuda/locality.h"
 #include "cuda_resident/queue.h"
+#include "offload/registration.h"
 
 namespace penumbra::cuda_resident {
 namespace {
@@ -59,9 +60,13 @@ void ResidentEngine::use_table(Table& table) {
   for (const auto& thread : threads_) thread->add(table);
 }
 
+std::shared_ptr<void> ResidentEngine::register_memory(const std::shared_ptr<const HugeMemory>& memory) {
+  return offload::register_with(threads_, memory);
+}
+
 std::unique_ptr<EngineQueue> ResidentEngine::open_queue_for(unsigned core) {
   for (const auto& thread : threads_) thread->keep_off(core);
-  return open_queue_near(cuda::node_of_core(core));
+  return open_queue_near(node_of_core(core));
 }
 
 std::unique_ptr<EngineQueue> ResidentEngine::open_queue_near(int node) {

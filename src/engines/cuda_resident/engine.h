@@ -29,6 +29,7 @@ class ResidentEngine final : public Engine {
   std::unique_ptr<EngineQueue> open_queue() override { return open_queue_near(-1); }
   /// Uses a GPU near the worker's core, and keeps the resident threads off that core.
   std::unique_ptr<EngineQueue> open_queue_for(unsigned core) override;
+  std::shared_ptr<void> register_memory(const std::shared_ptr<const HugeMemory>& memory) override;
   std::vector<std::string> notes() const override;
   /// Returns the name of the first GPU that was opened; the GPUs are alike.
   std::string calibration_key() const override;

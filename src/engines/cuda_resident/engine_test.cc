@@ -26,6 +26,7 @@
 #include "cuda_resident/fake_resident_test.h"
 #include "cuda_resident/queue.h"
 #include "engines/conformance.h"
+#include "engines/waiting_testing.h"
 
 namespace penumbra::cuda_resident {
 namespace {
@@ -82,6 +83,30 @@ TEST_P(ResidentOnAFake, AnswersBatchesOfAnySizeInOrder) {
   EXPECT_TRUE(runs(queue, 1'000'000, 1'000'000)) << "too large for the staging memory";
   EXPECT_GT(faults_.elsewhere, 0);
   EXPECT_GT(batches_by_kernel(engine), 100U);
+}
+
+TEST_P(ResidentOnAFake, WakesAServiceThatWaits) {
+  ResidentEngine engine(fake_backend(world_, faults_), options());
+  engine.use_table(world_.modulo);
+  conformance::expect_that_waiting_returns_batches(engine, world_.modulo, cuda::FakeWorld::kModulus);
+}
+
+TEST_P(ResidentOnAFake, WakesAServiceOnlyWhenABatchIsDone) {
+  ResidentEngine engine(fake_backend(world_, faults_), options());
+  engine.use_table(world_.modulo);
+  const auto queue = engine.open_queue();
+  const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(64);
+  std::vector<std::uint16_t> out(in.size());
+  Batch batch = world_.modulo_batch(in, out);
+  faults_.slow = true;
+  ASSERT_EQ(queue->submit(batch), EngineQueue::Submitted::queued);
+  const int descriptor = queue->wake_descriptor();
+  ASSERT_GE(descriptor, 0);
+  EXPECT_EQ(queue->poll(), nullptr);
+  EXPECT_FALSE(conformance::is_readable(descriptor, std::chrono::milliseconds(5)));
+  faults_.slow = false;
+  EXPECT_TRUE(conformance::is_readable(descriptor, conformance::kLongWait));
+  EXPECT_EQ(queue->wait(conformance::kLongWait), &batch);
 }
 
 /// Runs batches in slots, in parts outside slots and on the CPU at the same time, while the kernel ends once by itself.

@@ -65,7 +65,7 @@ class FakeResident final : public ResidentDevice {
  public:
   FakeResident(cuda::FakeWorld& world, KernelFaults& faults, unsigned index)
       : memory_(index, kStreams, world.faults),
-        shaders_{&world.modulo_shader(), &world.lookup_shader(), &world.wide_shader()},
+        shaders_{&world.modulo_shader(), &world.lookup_shader(), &world.wide_shader(), &world.payload_shader()},
         faults_(faults) {}
   ~FakeResident() override {
     stop_ = true;
@@ -102,7 +102,7 @@ class FakeResident final : public ResidentDevice {
   }
 
   static std::uint16_t index_of(const Shader& shader) {
-    return shader.name == "echo" ? 0 : shader.name == "ipv4_dir24_8" ? 1 : 2;
+    return shader.name == "echo" ? 0 : shader.name == "ipv4_dir24_8" ? 1 : shader.name == "wide" ? 2 : 3;
   }
 
  private:
@@ -152,10 +152,20 @@ class FakeResident final : public ResidentDevice {
     return std::all_of(group.slot->in, group.slot->in + head.blocks,
                        [&](const NumberedBlock& block) { return number_in(block) == group.number; });
   }
+  static std::size_t bases_bytes_of(const Shader& shader) { return shader.has_payload() ? 2 * sizeof(std::byte*) : 0; }
+  static std::size_t view_bytes_of(const Shader& shader) { return bases_bytes_of(shader) + shader.view_bytes; }
+  /// Runs the shader on the columns of the batch.
+  static void run(const Shader& shader, const std::vector<std::byte>& view, Batch& batch) {
+    if (shader.has_payload()) {
+      std::memcpy(static_cast<void*>(&batch.source), view.data(), sizeof batch.source);
+      std::memcpy(static_cast<void*>(&batch.destination), view.data() + sizeof batch.source, sizeof batch.destination);
+    }
+    cuda::FakeShaders::call_of(shader)(view.data() + bases_bytes_of(shader), batch);
+  }
   /// Reads the head and the view, and moves `from` past them.
   const std::vector<std::byte>& take_view(Group& group, const Head& head, const NumberedBlock*& from,
                                           std::uint32_t number) const {
-    const std::size_t view_bytes = shaders_.at(head.shader)->view_bytes;
+    const std::size_t view_bytes = view_bytes_of(*shaders_.at(head.shader));
     if (head.form == Form::columns_only) {
       ++from;
       if (group.view.empty()) group.view.assign(group.slot->view, group.slot->view + view_bytes);
@@ -191,7 +201,7 @@ class FakeResident final : public ResidentDevice {
       EXPECT_TRUE(unpack(from, static_cast<void*>(addresses.data()), (inputs + outputs) * sizeof addresses[0], number));
       std::copy_n(addresses.begin(), inputs, batch.inputs.begin());
       std::copy_n(addresses.begin() + inputs, outputs, batch.outputs.begin());
-      cuda::FakeShaders::call_of(shader)(view.data(), batch);
+      run(shader, view, batch);
       ++faults_.elsewhere;
       store_block(group.slot->out[0], _mm_set_epi32(static_cast<int>(number), 0, 0, 0));
       return;
@@ -205,7 +215,7 @@ class FakeResident final : public ResidentDevice {
     for (const std::size_t bytes : shader.output_bytes) columns.emplace_back(bytes * head.items);
     for (std::size_t i = 0; i < inputs; ++i) batch.inputs[i] = columns[i].data();
     for (std::size_t i = 0; i < outputs; ++i) batch.outputs[i] = columns[inputs + i].data();
-    cuda::FakeShaders::call_of(shader)(view.data(), batch);
+    run(shader, view, batch);
     std::array<NumberedBlock, kSlotPieces> blocks{};
     NumberedBlock* end = blocks.data();
     for (std::size_t i = inputs; i < columns.size(); ++i) end = pack(end, columns[i].data(), columns[i].size(), number);
@@ -216,7 +226,7 @@ class FakeResident final : public ResidentDevice {
   }
 
   cuda::FakeDevice memory_;
-  const std::array<const Shader*, 3> shaders_;
+  const std::array<const Shader*, 4> shaders_;
   KernelFaults& faults_;
   const std::shared_ptr<KernelFaults::Telling> telling_ = faults_.telling;
   std::atomic<bool> stop_{false}, is_abandoned_{false};

@@ -106,6 +106,17 @@ TEST_P(ResidentStuck, IsNoticedAndLeavesTheWorkToTheCpu) {
   EXPECT_EQ(world_.faults.opened, 1) << "there is no coming back within the process";
 }
 
+TEST_F(ImpatientResidentFaults, AServiceThatWaitsGetsItsBatchFromTheCpu) {
+  const auto queue = engine_.open_queue();
+  const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(64);
+  std::vector<std::uint16_t> out(in.size(), 0xFFFF);
+  Batch batch = world_.modulo_batch(in, out);
+  faults_.mute = true;
+  ASSERT_EQ(queue->submit(batch), EngineQueue::Submitted::queued);
+  EXPECT_EQ(queue->wait(std::chrono::minutes(5)), &batch);
+  for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] % cuda::FakeWorld::kModulus);
+}
+
 TEST_F(ImpatientResidentFaults, ABatchOfWhichOnePartComesBackIsCountedAsGivenUp) {
   ResidentEngine engine(fake_backend(world_, faults_),
                         ResidentOptions{.slots = 4, .patience = milliseconds(300), .retry_after = milliseconds(20)});

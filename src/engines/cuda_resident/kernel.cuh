@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
         reader.unpack<Shading>(room);
         __syncwarp();
         if (is_small) {
-          Shading::shade(room, work.items);
+          Shading::shade(room, work.items, [] { __syncwarp(); });
           __syncwarp();
           Shading::pack(room, slot->out, work.items, work.number);
           __syncwarp();
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
     if (work.is_end) return;
     dispatch<Functions...>(work.shader, [&]<class Shading>(Shading) {
       if (work.form != Form::addresses) {
-        Shading::shade(room, work.items);
+        Shading::shade(room, work.items, [] { __syncthreads(); });
         __syncthreads();
         if (is_first_warp) Shading::pack(room, slot->out, work.items, work.number);
       } else {

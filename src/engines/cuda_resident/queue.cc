@@ -56,11 +56,21 @@ void ResidentQueue::share(std::shared_ptr<const HugeMemory> memory) {
   shared_.push_back(thread_.share(std::move(memory)));
 }
 
+void ResidentQueue::unshare(const HugeMemory& memory) {
+  const auto is_it = [&memory](const auto& each) { return each->host.get() == &memory; };
+  const auto known = std::ranges::find_if(shared_, is_it);
+  if (known == shared_.end()) return;
+  thread_.unshare(**known);
+  shared_.erase(known);
+}
+
 void ResidentQueue::know(const Shader& shader) noexcept {
   known_.shader = &shader;
   taken_ = {};
   known_.index = static_cast<std::uint8_t>(thread_.backend().index_of(shader));
-  known_.head_blocks = blocks_for(static_cast<std::uint32_t>(sizeof(Head) + shader.view_bytes));
+  known_.bases_bytes = shader.has_payload() ? 2 * sizeof(std::byte*) : 0;
+  known_.view_bytes = known_.bases_bytes + shader.view_bytes;
+  known_.head_blocks = blocks_for(static_cast<std::uint32_t>(sizeof(Head) + known_.view_bytes));
   know_size(0);
   known_.columns = shader.input_bytes.size() + shader.output_bytes.size();
   std::ranges::copy(shader.output_bytes, std::ranges::copy(shader.input_bytes, known_.element_bytes.begin()).out);
@@ -90,16 +100,17 @@ bool ResidentQueue::is_served() noexcept {
 
 EngineQueue::Submitted ResidentQueue::submit(Batch& batch) noexcept {
   if (in_flight_ == count_) return Submitted::full;
+  batch.is_still_written = false;
   if (batch.shader != known_.shader) know(*batch.shader);
   if (lease_ == nullptr || &lease_->table() != batch.table) {
     lease_ = thread_.tables().find(*batch.table);
     taken_ = {};
   }
-  const bool can_go = lease_ != nullptr && batch.items > 0 && known_.shader->view_bytes <= view_.size();
+  const bool can_go = lease_ != nullptr && batch.items > 0 && known_.view_bytes <= view_.size();
   if (!can_go || !is_served()) return submit_to_cpu(batch);
   const Submitting submitting(row_->is_submitting);
   if (!take_copy()) return submit_to_cpu(batch);
-  return submit_in_slot(batch) ? Submitted::queued : submit_elsewhere(batch);
+  return fits_in_slot(batch) ? submit_in_slot(batch) : submit_elsewhere(batch);
 }
 
 /// Takes the table's current copy and its view. Returns false if the GPU lacks the last commit.
@@ -107,7 +118,7 @@ bool ResidentQueue::take_copy() noexcept {
   const ResidentTable::Taken taken = lease_->take();
   if (taken.view == nullptr) return false;
   if (taken.state != taken_.state || taken.view != taken_.view) {
-    std::memcpy(view_.data(), taken.view, known_.shader->view_bytes);
+    std::memcpy(view_.data() + known_.bases_bytes, taken.view, known_.shader->view_bytes);
     taken_ = taken;
     ++view_number_;
   }
@@ -141,7 +152,7 @@ NumberedBlock* ResidentQueue::pack_behind_first_line(std::uint32_t slot, std::sp
 /// the head's block.
 std::span<const std::byte> ResidentQueue::bring_view(std::uint32_t slot) noexcept {
   constexpr std::size_t kBeside = kBlockBytes - sizeof(Head);  // Bytes of the view in the head's block.
-  const std::span<const std::byte> view = std::span(view_).first(known_.shader->view_bytes);
+  const std::span<const std::byte> view = std::span(view_).first(known_.view_bytes);
   view_numbers_[slot] = view_number_;
   std::memcpy(slots_[slot].view, view.data(), view.size());
   std::atomic_signal_fence(std::memory_order_release);  // A group that reads the view has seen the head.
@@ -168,15 +179,33 @@ ResidentQueue::Part& ResidentQueue::next_part() noexcept {
   return parts_[std::exchange(tail_, behind(tail_))];
 }
 
-/// Returns false if the batch is too large for a slot.
-bool ResidentQueue::submit_in_slot(Batch& batch) noexcept {
+bool ResidentQueue::fits_in_slot(const Batch& batch) noexcept {
   if (batch.items != known_.items) know_size(batch.items);
-  if (known_.input_blocks > kSlotPieces - known_.head_blocks || known_.output_blocks > kSlotPieces) return false;
+  return known_.input_blocks <= kSlotPieces - known_.head_blocks && known_.output_blocks <= kSlotPieces;
+}
+
+EngineQueue::Submitted ResidentQueue::submit_in_slot(Batch& batch) noexcept {
+  Places places;
+  std::array<const void*, kMaxColumns> inputs = batch.inputs;
+  std::array<std::array<std::uint64_t, kMostPositions>, 2> positions;
+  const Shader& shader = *known_.shader;
+  if (shader.has_payload()) {
+    Addresses addresses;
+    if (!find_places(batch, true, addresses, places)) return refuse(batch);
+    if (places.has_source) {
+      place(offload::source_of(batch, 0, batch.items), places.inputs.begin, positions[0].data());
+      inputs[shader.source.value().positions] = positions[0].data();
+    }
+    if (places.has_destination) {
+      place(offload::destination_of(batch, 0, batch.items), places.outputs.begin, positions[1].data());
+      inputs[shader.destination.value().positions] = positions[1].data();
+    }
+  }
   const std::uint32_t slot = free_.take();
   const std::uint32_t number = begin(slot);
-  const auto& element_bytes = known_.shader->input_bytes;
+  const auto& element_bytes = shader.input_bytes;
   const auto column = [&](std::size_t i) {
-    return std::span(static_cast<const std::byte*>(batch.inputs[i]), element_bytes[i] * batch.items);
+    return std::span(static_cast<const std::byte*>(inputs[i]), element_bytes[i] * batch.items);
   };
   const Form form = has_view(slot) && !element_bytes.empty() ? Form::columns_only : Form::columns;
   std::size_t next = 0;
@@ -186,24 +215,23 @@ bool ResidentQueue::submit_in_slot(Batch& batch) noexcept {
     const std::span<const std::byte> each = column(next);
     to = way_.pack(to, each.data(), each.size(), number);
   }
+  std::atomic_signal_fence(std::memory_order_release);  // Staged payload must be written before the head.
   write_head(slot, form, batch.items, to, data, number);
-  next_part() = {&batch, 0, batch.items, slot, Place::slot, true, {}, {}};
-  return true;
+  next_part() = {&batch, 0, batch.items, slot, Place::slot, true, places};
+  return Submitted::queued;
 }
 
 EngineQueue::Submitted ResidentQueue::submit_elsewhere(Batch& batch) noexcept {
   constexpr std::uint32_t kEven =
       64;  // Part sizes are a multiple of this number of items, so that aligned columns are aligned in every part.
   const std::uint32_t share = (batch.items - 1) / count_ + 1;
-  const std::uint32_t part_items = std::max((share + kEven - 1) / kEven * kEven, kLeastPart);
+  const std::uint32_t least = known_.shader->has_payload() ? kEven : kLeastPart;
+  const std::uint32_t part_items = std::max((share + kEven - 1) / kEven * kEven, least);
   const std::uint32_t parts = (batch.items - 1) / part_items + 1;
   if (count_ - in_flight_ < parts) return Submitted::full;
   Addresses addresses{};
-  Staged inputs, outputs;
-  if (!find_places(batch, addresses, inputs, outputs)) {
-    return in_flight_ == 0 ? submit_to_cpu(batch)
-                           : Submitted::full;  // With no batch in flight, all of the room is free; it is too small.
-  }
+  Places places;
+  if (!find_places(batch, false, addresses, places)) return refuse(batch);
   const auto bytes = static_cast<std::uint32_t>(known_.columns * sizeof addresses[0]);
   std::atomic_signal_fence(
       std::memory_order_release);  // Staged columns must be written before the slots that name them.
@@ -218,13 +246,19 @@ EngineQueue::Submitted ResidentQueue::submit_elsewhere(Batch& batch) noexcept {
     NumberedBlock* const to = pack_behind_first_line(slot, view, number);
     const NumberedBlock* const end = way_.pack(to, static_cast<const void*>(from.data()), bytes, number);
     write_head(slot, Form::addresses, items, end, view, number);
-    next_part() = {&batch, first, items, slot, Place::elsewhere, part + 1 == parts, inputs, outputs};
+    next_part() = {&batch, first, items, slot, Place::elsewhere, part + 1 == parts, places};
   }
   return Submitted::queued;
 }
 
+/// Handles a batch for which there is no room in the staging memory. With no batch in flight, all of the room is free,
+/// so it is too small.
+EngineQueue::Submitted ResidentQueue::refuse(Batch& batch) noexcept {
+  return in_flight_ == 0 ? submit_to_cpu(batch) : Submitted::full;
+}
+
 EngineQueue::Submitted ResidentQueue::submit_to_cpu(Batch& batch) noexcept {
-  const Part part{&batch, 0, batch.items, 0, Place::cpu, true, {}, {}};
+  const Part part{&batch, 0, batch.items, 0, Place::cpu, true, {}};
   if (in_flight_ == 0) {
     count(row_->by_cpu);
     run_on_cpu(part);
@@ -234,54 +268,124 @@ EngineQueue::Submitted ResidentQueue::submit_to_cpu(Batch& batch) noexcept {
   return Submitted::queued;
 }
 
-/// Sets the addresses at which the GPU accesses the batch's columns. Columns in shared memory stay in place; others are
-/// in the staging memory, into which the function copies the inputs. Returns false if there is no room now.
-bool ResidentQueue::find_places(const Batch& batch, Addresses& addresses, Staged& inputs, Staged& outputs) noexcept {
+/// Sets the addresses at which the GPU accesses the batch's columns, unless they are in a slot, and those of its
+/// payload. What is in shared memory stays in place. The rest is in the staging memory, into which the function copies
+/// inputs. Returns false if there is no room now.
+bool ResidentQueue::find_places(const Batch& batch, bool is_in_slot, Addresses& addresses, Places& places) noexcept {
   const Shader& shader = *known_.shader;
-  std::byte** const output_addresses = addresses.data() + shader.input_bytes.size();
-  if (!find_place(batch.inputs, shader.input_bytes, batch.items, inputs_, row_->inputs(), addresses.data(), inputs)) {
-    return false;
+  offload::PayloadItems source, destination;
+  const SharedRange* source_range = nullptr;
+  const SharedRange* destination_range = nullptr;
+  std::size_t input_bytes = 0, output_bytes = 0;
+  if (shader.source) {
+    source = offload::source_of(batch, 0, batch.items);
+    source_range = range_of(source);
+    places.has_source = source_range == nullptr;
+    if (places.has_source) input_bytes = offload::staged_bytes(source);
   }
-  if (!find_place(batch.outputs, shader.output_bytes, batch.items, outputs_, row_->outputs(), output_addresses,
-                  outputs)) {
-    if (inputs.bytes > 0) inputs_.undo();
-    return false;
+  if (shader.destination) {
+    destination = offload::destination_of(batch, 0, batch.items);
+    destination_range = range_of(destination);
+    places.has_destination = destination_range == nullptr;
+    if (places.has_destination) output_bytes = offload::staged_bytes(destination);
   }
-  if (inputs.bytes > 0) {
-    std::byte* to = row_->inputs() + inputs.begin;
-    for (std::size_t i = 0; i < shader.input_bytes.size(); ++i) {
-      const std::size_t bytes = shader.input_bytes[i] * batch.items;
-      std::memcpy(to, batch.inputs[i], bytes);
-      to += padded(bytes);
-    }
+  const SharedRange* inputs = nullptr;
+  const SharedRange* outputs = nullptr;
+  if (!is_in_slot) {
+    const bool has_other_positions = places.has_source || places.has_destination;
+    inputs = has_other_positions ? nullptr : range_of(batch.inputs, shader.input_bytes, batch.items);
+    outputs = places.has_destination ? nullptr : range_of(batch.outputs, shader.output_bytes, batch.items);
+    if (inputs == nullptr) places.input_columns = cuda::staged_bytes(shader.input_bytes, batch.items);
+    if (outputs == nullptr) places.output_columns = cuda::staged_bytes(shader.output_bytes, batch.items);
   }
+  if (!take_staging(places, input_bytes, output_bytes)) return false;
+  if (!is_in_slot) {
+    std::byte* const seen = row_->range->seen.load(std::memory_order_relaxed);
+    const auto set = [&](const auto& columns, const auto& element_bytes, const SharedRange* range,
+                         const std::byte* staging, std::byte** to) {
+      if (range != nullptr) return set_addresses(columns, element_bytes, *range, to);
+      std::byte* place = seen + (staging - row_->range->host->data());
+      for (const std::size_t each : element_bytes) {
+        *to++ = place;
+        place += padded(each * batch.items);
+      }
+    };
+    set(batch.inputs, shader.input_bytes, inputs, row_->inputs() + places.inputs.begin, addresses.data());
+    set(batch.outputs, shader.output_bytes, outputs, row_->outputs() + places.outputs.begin,
+        addresses.data() + shader.input_bytes.size());
+  }
+  copy_in(batch, places);
+  if (shader.has_payload()) set_bases(&source, source_range, &destination, destination_range);
   return true;
 }
 
-/// Sets the addresses of the columns of one direction. Columns that are not shared get a range of `ring`, whose memory
-/// is `staging`.
-template <class Column>
-bool ResidentQueue::find_place(const std::array<Column*, kMaxColumns>& columns,
-                               const std::vector<std::size_t>& element_bytes, std::uint32_t items, cuda::ByteRing& ring,
-                               const std::byte* staging, std::byte** addresses, Staged& staged) noexcept {
-  if (const SharedRange* const range = range_of(columns, element_bytes, items); range != nullptr) {
-    std::byte* const seen = range->seen.load(std::memory_order_relaxed);
-    for (std::size_t i = 0; i < element_bytes.size() && seen != nullptr; ++i) {
-      *addresses++ = seen + (static_cast<const std::byte*>(columns[i]) - range->host->data());
+/// Takes the staging memory for the columns of `places` and for payload of so many bytes.
+bool ResidentQueue::take_staging(Places& places, std::size_t input_bytes, std::size_t output_bytes) noexcept {
+  const auto take = [&](cuda::ByteRing& ring, std::size_t bytes, Staged& staged) {
+    if (bytes == 0) return true;
+    const bool is_seen = row_->range->seen.load(std::memory_order_relaxed) != nullptr;
+    const std::size_t begin = is_seen ? ring.take(bytes) : cuda::ByteRing::kNone;
+    if (begin == cuda::ByteRing::kNone) return false;
+    staged = {begin, bytes};
+    return true;
+  };
+  if (!take(inputs_, places.input_columns + input_bytes, places.inputs)) return false;
+  if (take(outputs_, places.output_columns + output_bytes, places.outputs)) return true;
+  if (places.inputs.bytes > 0) inputs_.undo();
+  return false;
+}
+
+/// Copies staged columns and a staged source into the staging memory.
+void ResidentQueue::copy_in(const Batch& batch, const Places& places) noexcept {
+  const Shader& shader = *known_.shader;
+  std::byte* to = row_->inputs() + places.inputs.begin;
+  const std::size_t source = places.inputs.begin + places.input_columns;
+  for (std::size_t i = 0; i < shader.input_bytes.size() && places.input_columns > 0; ++i) {
+    const std::size_t bytes = shader.input_bytes[i] * batch.items;
+    if (places.has_source && i == shader.source.value().positions) {
+      place(offload::source_of(batch, 0, batch.items), source, reinterpret_cast<std::uint64_t*>(to));
+    } else if (places.has_destination && i == shader.destination.value().positions) {
+      place(offload::destination_of(batch, 0, batch.items), places.outputs.begin + places.output_columns,
+            reinterpret_cast<std::uint64_t*>(to));
+    } else {
+      std::memcpy(to, batch.inputs[i], bytes);
     }
-    return seen != nullptr;
+    to += padded(bytes);
   }
-  std::byte* const seen = row_->range->seen.load(std::memory_order_relaxed);
-  const std::size_t bytes = cuda::staged_bytes(element_bytes, items);
-  const std::size_t begin = seen == nullptr ? cuda::ByteRing::kNone : ring.take(bytes);
-  if (begin == cuda::ByteRing::kNone) return false;
-  staged = {begin, bytes};
-  std::byte* place = seen + (staging - row_->range->host->data()) + begin;
-  for (const std::size_t each : element_bytes) {
-    *addresses++ = place;
-    place += padded(each * items);
+  if (places.has_source) gather(offload::source_of(batch, 0, batch.items), row_->inputs() + source);
+}
+
+/// Sets the base addresses of the payload: of the batch in shared memory, otherwise of the staging memory.
+void ResidentQueue::set_bases(const offload::PayloadItems* source, const SharedRange* source_range,
+                              const offload::PayloadItems* destination, const SharedRange* destination_range) noexcept {
+  const auto seen = [this](const offload::PayloadItems& items, const SharedRange* range, const std::byte* staging) {
+    const SharedRange& its = range != nullptr ? *range : *row_->range;
+    const std::byte* const base = range != nullptr ? items.base : staging;
+    return its.seen.load(std::memory_order_relaxed) + (base - its.host->data());
+  };
+  const std::array<std::byte*, 2> bases{seen(*source, source_range, row_->inputs()),
+                                        seen(*destination, destination_range, row_->outputs())};
+  if (std::memcmp(view_.data(), static_cast<const void*>(bases.data()), sizeof bases) == 0) return;
+  std::memcpy(view_.data(), static_cast<const void*>(bases.data()), sizeof bases);
+  ++view_number_;
+}
+
+template <class Column>
+void ResidentQueue::set_addresses(const std::array<Column*, kMaxColumns>& columns,
+                                  const std::vector<std::size_t>& element_bytes, const SharedRange& range,
+                                  std::byte** addresses) noexcept {
+  std::byte* const seen = range.seen.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < element_bytes.size(); ++i) {
+    *addresses++ = seen + (static_cast<const std::byte*>(columns[i]) - range.host->data());
   }
-  return true;
+}
+
+/// Returns the shared memory in which all of the items lie, or null.
+const SharedRange* ResidentQueue::range_of(const offload::PayloadItems& items) const noexcept {
+  for (const auto& range : shared_) {
+    if (range->seen.load(std::memory_order_relaxed) != nullptr && lie_in(items, *range->host)) return range.get();
+  }
+  return nullptr;
 }
 
 /// Returns the shared memory that holds all of the columns, or null.
@@ -309,6 +413,7 @@ Batch* ResidentQueue::poll() noexcept {
       if (!take_answer(part)) {
         if (row_->is_served.load(std::memory_order_acquire)) return nullptr;
         is_given_up_ = true;
+        if (part.batch->shader->destination && !part.places.has_destination) part.batch->is_still_written = true;
         run_on_cpu(part);
       }
       if (part.is_last) count(std::exchange(is_given_up_, false) ? row_->given_up : row_->by_gpu);
@@ -319,6 +424,20 @@ Batch* ResidentQueue::poll() noexcept {
     if (part.is_last) return part.batch;
   }
   return nullptr;
+}
+
+/// No thread of the host learns of an answer, so the resident thread looks for it.
+int ResidentQueue::wake_descriptor() {
+  if (in_flight_ == 0) return -1;
+  const int descriptor = row_->wakeup.arm();
+  const Part& oldest = parts_[head_];
+  if (oldest.place == Place::cpu) {
+    row_->wakeup.signal();
+  } else {
+    row_->awaited.store(oldest.slot, std::memory_order_release);
+    thread_.ring();
+  }
+  return descriptor;
 }
 
 /// Returns true if all results have arrived; the batch then has them.
@@ -335,6 +454,7 @@ bool ResidentQueue::take_answer(const Part& part) const noexcept {
   for (std::size_t i = 0; i < element_bytes.size(); ++i) {
     if (!way_.unpack(from, part.batch->outputs[i], element_bytes[i] * part.items, number)) return false;
   }
+  take_destination(part);
   if (const std::uint32_t parts = parts_ahead(); in_flight_ > parts) {
     fetch(slots_[part_ahead(parts).slot].out, static_cast<std::uint32_t>(from - slots_[part.slot].out),
           [](const NumberedBlock* block) { __builtin_prefetch(block); });
@@ -351,14 +471,27 @@ void ResidentQueue::fetch(const NumberedBlock* blocks, std::uint32_t count, Fetc
 
 /// Copies the part's results from the staging memory, if they are there.
 void ResidentQueue::take_staged(const Part& part) const noexcept {
-  if (part.outputs.bytes == 0) return;
-  const auto& element_bytes = part.batch->shader->output_bytes;
-  const std::byte* from = row_->outputs() + part.outputs.begin;
-  for (std::size_t i = 0; i < element_bytes.size(); ++i) {
-    std::memcpy(item_of(part.batch->outputs[i], part.first, element_bytes[i]), from + part.first * element_bytes[i],
-                element_bytes[i] * part.items);
-    from += padded(element_bytes[i] * part.batch->items);
+  if (part.places.output_columns > 0) {
+    const auto& element_bytes = part.batch->shader->output_bytes;
+    const std::byte* from = row_->outputs() + part.places.outputs.begin;
+    for (std::size_t i = 0; i < element_bytes.size(); ++i) {
+      std::memcpy(item_of(part.batch->outputs[i], part.first, element_bytes[i]), from + part.first * element_bytes[i],
+                  element_bytes[i] * part.items);
+      from += padded(element_bytes[i] * part.batch->items);
+    }
   }
+  take_destination(part);
+}
+
+/// Copies the part's payload from the staging memory, if it is there.
+void ResidentQueue::take_destination(const Part& part) const noexcept {
+  if (!part.places.has_destination) return;
+  const Batch& batch = *part.batch;
+  const auto* const lengths =
+      static_cast<const std::uint32_t*>(batch.outputs[batch.shader->destination.value().lengths]) + part.first;
+  const std::byte* const staged = row_->outputs() + part.places.outputs.begin + part.places.output_columns +
+                                  offload::staged_bytes(offload::destination_of(batch, 0, part.first));
+  scatter(staged, lengths, offload::destination_of(batch, part.first, part.items));
 }
 
 /// Frees the part's slot, and with the last part the batch's staging memory.
@@ -370,8 +503,10 @@ void ResidentQueue::end(const Part& part) noexcept {
     free_.give_back(part.slot);
   }
   if (!part.is_last) return;
-  if (part.inputs.bytes > 0) inputs_.give_back(part.inputs.begin, part.inputs.bytes);
-  if (part.outputs.bytes > 0) outputs_.give_back(part.outputs.begin, part.outputs.bytes);
+  const Staged& inputs = part.places.inputs;
+  const Staged& outputs = part.places.outputs;
+  if (inputs.bytes > 0) inputs_.give_back(inputs.begin, inputs.bytes);
+  if (outputs.bytes > 0) outputs_.give_back(outputs.begin, outputs.bytes);
 }
 
 void ResidentQueue::run_on_cpu(const Part& part) noexcept {

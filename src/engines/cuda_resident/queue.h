@@ -20,6 +20,7 @@
 #include "cuda_resident/numbered_block_lines.h"
 #include "cuda_resident/resident_thread.h"
 #include "cuda_resident/slots.h"
+#include "offload/payload.h"
 #include "penumbra/engine.h"
 
 namespace penumbra::cuda_resident {
@@ -28,6 +29,8 @@ class ResidentQueue final : public EngineQueue {
  public:
   /// Least items of a part, so that a group has enough work for each of its round trips over the bus.
   static constexpr std::uint32_t kLeastPart = 2048;
+  /// Most positions, of 8 bytes each, that fit into a slot.
+  static constexpr std::size_t kMostPositions = std::size_t{kSlotPieces} * kBlockBytes / sizeof(std::uint64_t);
 
   /// `row` comes from `thread`; `cpu` must be a synchronous engine.
   ResidentQueue(ResidentThread& thread, std::shared_ptr<SlotRow> row, const Engine& cpu,
@@ -37,13 +40,21 @@ class ResidentQueue final : public EngineQueue {
 
   Submitted submit(Batch& batch) noexcept override;
   Batch* poll() noexcept override;
+  int wake_descriptor() override;
   void share(std::shared_ptr<const HugeMemory> memory) override;
+  void unshare(const HugeMemory& memory) override;
 
  private:
   enum class Place : std::uint8_t { slot, elsewhere, cpu };
   /// A range of the staging memory; empty if `bytes` is 0.
   struct Staged {
     std::size_t begin = 0, bytes = 0;
+  };
+  /// The staging memory of a batch: its columns, if they are staged, followed by its payload, if that is staged.
+  struct Places {
+    Staged inputs, outputs;
+    std::size_t input_columns = 0, output_columns = 0;  ///< Bytes of the columns.
+    bool has_source = false, has_destination = false;   ///< True if the payload is staged.
   };
   /// A batch in flight or a part of one.
   struct Part {
@@ -52,7 +63,7 @@ class ResidentQueue final : public EngineQueue {
     std::uint32_t slot = 0;  ///< Not used for Place::cpu.
     Place place = Place::cpu;
     bool is_last = false;
-    Staged inputs, outputs;  ///< Columns of the whole batch.
+    Places places;  ///< Of the whole batch.
   };
   /// Device addresses of the columns, from the batch's first item on: inputs, then outputs.
   using Addresses = std::array<std::byte*, 2 * kMaxColumns>;
@@ -61,6 +72,7 @@ class ResidentQueue final : public EngineQueue {
     const Shader* shader = nullptr;
     std::uint8_t index = 0;
     std::uint32_t head_blocks = 0;
+    std::size_t bases_bytes = 0, view_bytes = 0;  ///< Of the payload's base addresses, and with those of the view.
     std::uint32_t items = 0, input_blocks = 0, output_blocks = 0;  ///< Sizes of the last batch.
     std::size_t columns = 0;
     std::array<std::size_t, 2 * kMaxColumns> element_bytes{};  ///< In the order of Addresses.
@@ -105,21 +117,29 @@ class ResidentQueue final : public EngineQueue {
   std::span<const std::byte> bring_view(std::uint32_t slot) noexcept;
   void write_head(std::uint32_t slot, Form form, std::uint32_t items, const NumberedBlock* end,
                   std::span<const std::byte> data, std::uint32_t number) noexcept;
-  bool submit_in_slot(Batch& batch) noexcept;
+  bool fits_in_slot(const Batch& batch) noexcept;
+  Submitted submit_in_slot(Batch& batch) noexcept;
   Submitted submit_elsewhere(Batch& batch) noexcept;
   Submitted submit_to_cpu(Batch& batch) noexcept;
-  bool find_places(const Batch& batch, Addresses& addresses, Staged& inputs, Staged& outputs) noexcept;
+  Submitted refuse(Batch& batch) noexcept;
+  bool find_places(const Batch& batch, bool is_in_slot, Addresses& addresses, Places& places) noexcept;
+  bool take_staging(Places& places, std::size_t input_bytes, std::size_t output_bytes) noexcept;
+  void copy_in(const Batch& batch, const Places& places) noexcept;
+  void set_bases(const offload::PayloadItems* source, const SharedRange* source_range,
+                 const offload::PayloadItems* destination, const SharedRange* destination_range) noexcept;
   template <class Column>
-  bool find_place(const std::array<Column*, kMaxColumns>& columns, const std::vector<std::size_t>& element_bytes,
-                  std::uint32_t items, cuda::ByteRing& ring, const std::byte* staging, std::byte** addresses,
-                  Staged& staged) noexcept;
+  static void set_addresses(const std::array<Column*, kMaxColumns>& columns,
+                            const std::vector<std::size_t>& element_bytes, const SharedRange& range,
+                            std::byte** addresses) noexcept;
   template <class Column>
   const SharedRange* range_of(const std::array<Column*, kMaxColumns>& columns,
                               const std::vector<std::size_t>& element_bytes, std::uint32_t items) const noexcept;
+  const SharedRange* range_of(const offload::PayloadItems& items) const noexcept;
   bool take_answer(const Part& part) const noexcept;
   template <class Fetch>
   static void fetch(const NumberedBlock* blocks, std::uint32_t count, Fetch line) noexcept;
   void take_staged(const Part& part) const noexcept;
+  void take_destination(const Part& part) const noexcept;
   void end(const Part& part) noexcept;
   void run_on_cpu(const Part& part) noexcept;
 
@@ -137,11 +157,12 @@ class ResidentQueue final : public EngineQueue {
   std::uint32_t head_ = 0, tail_ = 0;  ///< Position of the oldest part, and of the next one.
   std::uint32_t in_flight_ = 0;
   Known known_;
-  ResidentTable* lease_ = nullptr;                ///< Resident table of the present batches.
-  ResidentTable::Taken taken_;                    ///< Copy of the table that the last batch took.
-  std::array<std::byte, kMostViewBytes> view_{};  ///< View of `taken_`.
-  std::uint64_t view_number_ = 0;                 ///< Changes with the view.
-  std::vector<std::uint64_t> view_numbers_;       ///< View number of each slot's last batch; 0: none.
+  ResidentTable* lease_ = nullptr;  ///< Resident table of the present batches.
+  ResidentTable::Taken taken_;      ///< Copy of the table that the last batch took.
+  /// Base addresses of the payload, if the shader has any, and the view of `taken_`.
+  std::array<std::byte, kMostViewBytes> view_{};
+  std::uint64_t view_number_ = 0;            ///< Changes with the view.
+  std::vector<std::uint64_t> view_numbers_;  ///< View number of each slot's last batch; 0: none.
   bool is_given_up_ = false;  ///< True if a part of the oldest batch came back because of a device failure.
 };
 

@@ -84,6 +84,8 @@ class ResidentTable {
     copies_.begin(device, stream, patience);
   }
   void end() noexcept;
+  /// See TableCopies.
+  void erase_secrets() { copies_.erase_secrets(); }
   std::shared_ptr<const HugeMemory> staging() const { return copies_.staging(); }
   bool has_work() const noexcept { return copies_.has_work() || has_former(); }
   /// Continues the update, and makes the newest state the current one. Returns true if it did anything.

@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kLongestSleep{10};  ///< Limit, because the 
 }  // namespace
 
 ResidentThread::ResidentThread(const Backend& backend, unsigned index, ResidentOptions options)
-    : DeviceThread("cuda-thread", kLongestSleep),
+    : DeviceOwner("cuda-thread", kLongestSleep, {.patience = options.patience, .retry_after = options.retry_after}),
       backend_(backend),
       index_(index),
       options_(options),
@@ -39,12 +39,11 @@ std::shared_ptr<SlotRow> ResidentThread::add_row() {
     if (count == 0) return;
     row = std::make_shared<SlotRow>(count, options_.before_first);
     row->fresh_for.store(generation(), std::memory_order_relaxed);
-    ranges_.push_back(row->range);
     {
       const std::lock_guard lock(words_mutex_);
       rows_.push_back(row);
     }
-    if (device_ != nullptr) reach(*row->range);
+    hold(row->range);
   });
   if (row != nullptr) return row;
   throw std::runtime_error("all " + std::to_string(groups) + " blocks of the GPU that it may take are taken, " +
@@ -68,41 +67,12 @@ void ResidentThread::remove(const SlotRow& row) {
   });
 }
 
-std::shared_ptr<SharedRange> ResidentThread::share(std::shared_ptr<const HugeMemory> host) {
-  std::shared_ptr<SharedRange> range;
-  ask([&] {
-    const auto known = std::ranges::find(ranges_, host, &SharedRange::host);
-    if (known != ranges_.end()) {
-      range = *known;
-      ++range->users;
-      return;
-    }
-    range = ranges_.emplace_back(std::make_shared<SharedRange>(std::move(host), false));
-    if (device_ != nullptr) reach(*range);
-  });
-  return range;
-}
-
-void ResidentThread::unshare(SharedRange& range) {
-  ask([this, &range] { drop(range); });
-}
-
-/// Removes one user of the range.
-void ResidentThread::drop(SharedRange& range) {
-  if (--range.users > 0) return;
-  if (device_ != nullptr) {
-    let_go(range);
-    memory_->check();  // If this throws, the GPU may use the range until lose() has closed it.
-  }
-  std::erase_if(ranges_, [&range](const auto& each) { return each.get() == &range; });
-}
-
 void ResidentThread::add(Table& table) {
   if (tables_.find(table) != nullptr) return;
   ResidentTable& added = tables_.add(table, doorbell_);
   ask([this, &added] {
     added_tables_.push_back(&added);
-    if (device_ != nullptr) begin(added);
+    if (memory_ != nullptr) begin(added);
   });
 }
 
@@ -118,26 +88,9 @@ void ResidentThread::begin(ResidentTable& table) {
   table.begin(*memory_, kTableStream, options_.patience);
 }
 
-void ResidentThread::close() {
-  std::optional<cuda::KernelPause> pause;  // Closing the device waits until no kernel runs.
-  try {
-    if (device_ != nullptr) {
-      quieten();
-      pause.emplace();
-      memory_->check();
-    }
-  } catch (const DeviceError& error) {
-    lose(error);
-  }
-  for (ResidentTable* table : added_tables_) table->end();
-  memory_.reset();
-  device_.reset();
-}
-
 bool ResidentThread::turn() {
-  if (device_ == nullptr && !is_final_ && Clock::now() >= retry_at_) open();
-  if (device_ == nullptr) return false;
-  memory_->check();
+  wake_services();
+  if (!has_device()) return false;
   const bool worked = advance_tables();
   if (runs_ && device_->has_ended()) throw DeviceError("the kernel has ended by itself", false);
   if (has_unserved_rows() || !cuda::ResidentKernel::is_allowed()) pause();
@@ -171,7 +124,24 @@ bool ResidentThread::is_read(std::uint32_t copy) const noexcept {
   });
 }
 
+/// Signals the rows whose awaited answer has arrived, or whose batches the workers take back.
+void ResidentThread::wake_services() noexcept {
+  for (const auto& row : rows_) {
+    const std::uint32_t slot = row->awaited.load(std::memory_order_acquire);
+    if (slot == SlotRow::kNone) continue;
+    const std::uint32_t number = row->lines[slot].number.load(std::memory_order_relaxed);
+    const bool is_answered = number_in(row->slots()[slot].out[0]) == number;
+    if (!is_answered && row->is_served.load(std::memory_order_relaxed)) continue;
+    row->awaited.store(SlotRow::kNone, std::memory_order_relaxed);
+    row->wakeup.signal();
+  }
+}
+
 bool ResidentThread::has_nothing_to_do() const {
+  const auto is_awaited = [](const auto& row) {
+    return row->awaited.load(std::memory_order_relaxed) != SlotRow::kNone;
+  };
+  if (std::ranges::any_of(rows_, is_awaited)) return false;
   const bool is_allowed = cuda::ResidentKernel::is_allowed();
   const bool is_as_wanted = runs_ ? is_allowed && !has_unserved_rows() : !is_allowed || !has_rows_to_serve();
   return (device_ == nullptr || is_as_wanted) &&
@@ -237,11 +207,6 @@ bool ResidentThread::has_rows_to_serve() const noexcept {
 bool ResidentThread::has_unserved_rows() const noexcept {
   return std::ranges::any_of(
       rows_, [this](const auto& row) { return !row->is_served.load(std::memory_order_relaxed) && is_fresh(*row); });
-}
-
-std::string ResidentThread::device_name() const {
-  const std::lock_guard lock(words_mutex_);
-  return name_;
 }
 
 std::vector<std::string> ResidentThread::notes() const {

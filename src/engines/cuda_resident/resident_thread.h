@@ -18,12 +18,11 @@
 #include <thread>
 #include <vector>
 
-#include "cuda/device_thread.h"
 #include "cuda/kernel_pause.h"
-#include "cuda/quiet_memory.h"
 #include "cuda_resident/device.h"
 #include "cuda_resident/resident_tables.h"
 #include "cuda_resident/slots.h"
+#include "offload/device_owner.h"
 
 namespace penumbra::cuda_resident {
 
@@ -36,7 +35,7 @@ struct ResidentOptions {
   std::chrono::milliseconds retry_after{1000};  ///< Time from a failure to the next attempt to open the device.
 };
 
-class ResidentThread final : public cuda::DeviceThread {
+class ResidentThread final : public offload::DeviceOwner {
  public:
   /// Uses device `index` of `backend`, which must outlive this object.
   ResidentThread(const Backend& backend, unsigned index, ResidentOptions options);
@@ -50,9 +49,6 @@ class ResidentThread final : public cuda::DeviceThread {
   /// Returns slots for a worker. Throws std::runtime_error if no block is left.
   std::shared_ptr<SlotRow> add_row();
   void remove(const SlotRow& row);
-  /// Registers host memory with the GPU. Each share() needs one unshare().
-  std::shared_ptr<SharedRange> share(std::shared_ptr<const HugeMemory> host);
-  void unshare(SharedRange& range);
   void add(Table& table);
   /// Waits until the kernel serves the row and has all tables, until the GPU fails, or until the patience is over.
   void settle(const SlotRow& row) const;
@@ -63,13 +59,11 @@ class ResidentThread final : public cuda::DeviceThread {
   /// Returns how often slots had to be cleared: the device was opened, or a pause took too long. Only slots that are
   /// cleared for this generation are served.
   std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
-  /// Call when a row has been cleared.
+  /// Call when a row has been cleared, or a service waits on it.
   void ring() noexcept { doorbell_.ring(); }
 
   /// Returns the state and statistics, one line each. May be called on any thread.
   std::vector<std::string> notes() const;
-  /// Returns the name of the GPU that was opened last; empty if none was.
-  std::string device_name() const;
 
  private:
   static constexpr unsigned kTableStream = 0;  ///< Stream of device_ for tables.
@@ -82,29 +76,35 @@ class ResidentThread final : public cuda::DeviceThread {
     Clock::time_point beaten, answered;
   };
 
-  void open() override;
   bool turn() override;
   bool has_nothing_to_do() const override;
-  void lose(const DeviceError& error) override;
-  void close() override;
+  cuda::Device& open_device() override;
+  void begin_work() override;
+  void quieten() override;
+  void erase_secrets() override;
+  void stop_work() noexcept override;
+  void end_kernel() override { pause(); }
+  unsigned copy_stream() const override { return kTableStream; }
+  void abandon_device(const std::string& reason) noexcept override { device_->abandon(reason); }
+  void wait_for_answers() noexcept override;
+  std::shared_ptr<const void> give_up_device() override;
+  void close_device() noexcept override { device_.reset(); }
+  std::vector<std::shared_ptr<const void>> accessible() const override;
+  void end_work() noexcept override;
 
   bool advance_tables();
   bool is_read(std::uint32_t copy) const noexcept;
-  void reach(SharedRange& range);
-  void let_go(SharedRange& range) noexcept;
-  void drop(SharedRange& range);
   void begin(ResidentTable& table);
   void resume();
   void pause();
-  void quieten();
   bool is_fresh(const SlotRow& row) const noexcept;
   bool has_rows_to_serve() const noexcept;
   bool has_unserved_rows() const noexcept;
   void watch();
+  void wake_services() noexcept;
   bool look_at(std::size_t group, Clock::time_point now);
   const char* why_stuck(const Watch& group, Clock::time_point now) const;
   void watch_groups(Clock::time_point now);
-  void wait_for_answers() noexcept;
   void watch_pause(Clock::time_point now);
 
   const Backend& backend_;
@@ -119,21 +119,16 @@ class ResidentThread final : public cuda::DeviceThread {
 
   // Used on the resident thread only.
   std::unique_ptr<ResidentDevice> device_;
-  std::unique_ptr<cuda::QuietMemory> memory_;
   const std::shared_ptr<HugeMemory> roster_ = std::make_shared<HugeMemory>(sizeof(Roster));
   const Roster* seen_roster_ = nullptr;
-  std::vector<std::shared_ptr<SharedRange>> ranges_;
-  std::vector<std::shared_ptr<SlotRow>> rows_;
+  std::vector<std::shared_ptr<SlotRow>> rows_;  ///< Written with words_mutex_, for notes().
   std::vector<ResidentTable*> added_tables_;
   std::vector<Watch> watches_;
   Clock::time_point watched_, paused_;
   std::uint32_t groups_;                        ///< Most groups; not more than the GPU that was opened last holds.
   bool runs_ = false, is_told_to_end_ = false;  ///< State of the kernel.
-  bool is_final_ = false;
-  Clock::time_point retry_at_;
 
-  mutable std::mutex words_mutex_;  ///< Guards the following members, and the list of rows for notes().
-  std::string name_, failure_;
+  // Guarded by words_mutex_.
   std::uint64_t by_gpu_ = 0, by_cpu_ = 0, given_up_ = 0;  ///< Batches of rows that were removed.
 };
 

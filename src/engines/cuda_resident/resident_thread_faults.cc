@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opens the resident thread's device, watches it, and handles its failure.
+// The resident thread's part in opening its device, in watching it, and in handling a failure (offload/device_owner.h).
 #include <algorithm>
 #include <exception>
-#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 
-#include "cuda/abandoned.h"
 #include "cuda/quiet_memory.h"
 #include "cuda_resident/numbered_block.h"
 #include "cuda_resident/resident_thread.h"
@@ -36,34 +34,32 @@ void tell_to_end(ResidentDevice& device) noexcept {
 
 }  // namespace
 
-void ResidentThread::open() {
-  try {
-    device_ = backend_.open(index_, whole_warps_);
-    groups_ = std::min(options_.blocks, device_->most_slots());
-    memory_ = std::make_unique<cuda::QuietMemory>(device_->memory(), [this] { quieten(); });
-    seen_roster_ = reinterpret_cast<const Roster*>(memory_->share(roster_->data(), roster_->bytes()));
-    for (const auto& range : ranges_) reach(*range);
-    for (ResidentTable* table : added_tables_) begin(*table);
-    generation_.fetch_add(1, std::memory_order_release);
-    is_lost_.store(false, std::memory_order_release);
-    const std::lock_guard lock(words_mutex_);
-    name_ = memory_->name();
-    failure_.clear();
-  } catch (const DeviceError& error) {
-    lose(error);
-  }
+cuda::Device& ResidentThread::open_device() {
+  device_ = backend_.open(index_, whole_warps_);
+  groups_ = std::min(options_.blocks, device_->most_slots());
+  return device_->memory();
 }
 
-void ResidentThread::reach(SharedRange& range) {
-  try {
-    range.seen.store(memory_->share(range.host->data(), range.host->bytes()), std::memory_order_release);
-  } catch (const DeviceError& error) {
-    if (range.is_needed || error.is_final()) throw;
-  }
+void ResidentThread::begin_work() {
+  seen_roster_ = reinterpret_cast<const Roster*>(memory_->share(roster_->data(), roster_->bytes()));
+  for (ResidentTable* table : added_tables_) begin(*table);
+  generation_.fetch_add(1, std::memory_order_release);
+  is_lost_.store(false, std::memory_order_release);
 }
 
-void ResidentThread::let_go(SharedRange& range) noexcept {
-  if (range.seen.exchange(nullptr, std::memory_order_relaxed) != nullptr) memory_->unshare(range.host->data());
+void ResidentThread::quieten() {
+  pause();
+  cuda::wait_for_the_end(device_->memory(), kTableStream, {}, options_.patience);
+}
+
+void ResidentThread::erase_secrets() {
+  for (ResidentTable* table : added_tables_) table->erase_secrets();
+}
+
+std::vector<std::shared_ptr<const void>> ResidentThread::accessible() const {
+  std::vector<std::shared_ptr<const void>> all{roster_};
+  for (const ResidentTable* table : added_tables_) all.push_back(table->staging());
+  return all;
 }
 
 void ResidentThread::watch() {
@@ -123,11 +119,12 @@ void ResidentThread::watch_groups(Clock::time_point now) {
 /// Waits for the groups' answers after a failure. On a GPU that is given up most groups still run, in particular if
 /// another engine's launch is stuck. A group that is only late may still write into shared columns that are in use
 /// again. Batches in slots therefore get their usual time limit, and are answered if their group runs. No table is
-/// available any more, so no further batches come into slots.
+/// available any more, so no further batches come into slots. A kernel of a device that is to be closed has ended.
 ///
 /// If the kernel had to end and has not ended, the groups have used up that time, and groups that have ended answer
 /// nothing more.
 void ResidentThread::wait_for_answers() noexcept {
+  if (!runs_ || is_told_to_end_) return;
   Submitting::pass_barriers();
   for (const auto& row : rows_) row->wait_until_submitted();
   const auto one_is_awaited = [this] {
@@ -146,54 +143,22 @@ void ResidentThread::wait_for_answers() noexcept {
   }
 }
 
-void ResidentThread::quieten() {
-  pause();
-  cuda::wait_for_the_end(device_->memory(), kTableStream, {}, options_.patience);
-}
-
-/// Handles a device failure. Workers see that their rows are no longer served, and take back unanswered batches.
-void ResidentThread::lose(const DeviceError& error) {
-  std::string what = error.what();
-  is_final_ = error.is_final();
-  if (device_ != nullptr && !is_final_) {
-    try {
-      pause();
-    } catch (const DeviceError& second) {
-      is_final_ = true;  // The kernel may still run, and closing the device would wait for its end.
-      what += std::string("; then ") + second.what();
-    }
-  }
-  std::optional<cuda::KernelPause>
-      pause;  // Closing the device needs a pause; if a kernel cannot be ended for it, the GPU counts as failed.
-  if (device_ != nullptr && !is_final_) {
-    pause.emplace();
-    if (const auto second = cuda::why_it_does_not_end(device_->memory(), kTableStream, {}, options_.patience)) {
-      is_final_ = true;
-      what += std::string("; then ") + second->what();
-    }
-  }
-  retry_at_ = Clock::now() + options_.retry_after;
-  {
-    const std::lock_guard lock(words_mutex_);
-    failure_ = "lost: " + what + "; shaders run on the CPU" + (is_final_ ? "" : " until the GPU is back");
-  }
+/// Without a table, no further batches come into slots.
+void ResidentThread::stop_work() noexcept {
   for (ResidentTable* table : added_tables_) table->end();
   is_lost_.store(true, std::memory_order_release);
-  if (is_final_ && device_ != nullptr) {
-    device_->abandon(what);
-    if (runs_ && !is_told_to_end_) wait_for_answers();
-  }
-  for (const auto& range : ranges_) range->seen.store(nullptr, std::memory_order_relaxed);
+}
+
+std::shared_ptr<const void> ResidentThread::give_up_device() {
+  if (runs_) tell_to_end(*device_);
+  return std::move(device_);
+}
+
+/// Workers see that their rows are no longer served, and take back unanswered batches.
+void ResidentThread::end_work() noexcept {
   for (const auto& row : rows_) row->is_served.store(false, std::memory_order_release);
-  if (is_final_ && device_ != nullptr) {
-    if (runs_) tell_to_end(*device_);
-    cuda::keep_for_good(std::move(device_), added_tables_, roster_, ranges_);
-  }
   runs_ = is_told_to_end_ = false;
   kernel_.end();
-  memory_.reset();
-  device_.reset();
-  std::erase_if(ranges_, [](const auto& range) { return range->users == 0; });
 }
 
 }  // namespace penumbra::cuda_resident

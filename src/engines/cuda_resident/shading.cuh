@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cuda_resident/layout.h"
+#include "offload/arguments.cuh"
 #include "penumbra/shader_entry.h"
 
 namespace penumbra::cuda_resident {
@@ -93,13 +94,15 @@ __device__ void move_column(const std::byte* host, std::uint32_t bytes, Move mov
   if (moved < bytes) move(Mover<std::uint8_t>{}, moved);
 }
 
-template <auto Function, class View, class... Column>
+/// `Arguments` are those of the shader, Column... their columns. The base addresses of payload precede the view.
+template <auto Function, class View, class Arguments, class... Column>
 struct Shading {
-  static_assert(!(ShaderArgument<Column>::is_arena || ...), "the engine takes columns, no payload");
-  static_assert(alignof(View) <= 8 && sizeof(View) <= kMostViewBytes, "a view stands behind the head");
+  static constexpr bool kHasPayload = offload::has_payload(Arguments{});
+  static constexpr std::uint32_t kBasesBytes = kHasPayload ? sizeof(offload::PayloadBases) : 0;
+  static_assert(alignof(View) <= 8 && kBasesBytes + sizeof(View) <= kMostViewBytes, "a view stands behind the head");
   using Positions = std::make_index_sequence<sizeof...(Column)>;
   static constexpr std::uint32_t kColumns = sizeof...(Column);
-  static constexpr std::uint32_t kHeadBytes = sizeof(Head) + sizeof(View);
+  static constexpr std::uint32_t kHeadBytes = sizeof(Head) + kBasesBytes + sizeof(View);
   static constexpr std::uint32_t kHeadPieces = blocks_for(kHeadBytes);
   static constexpr std::uint32_t kHeadRoom = aligned(kHeadPieces * kBlockBytes);
   static constexpr std::uint32_t kItemBytes = (std::uint32_t{ShaderArgument<Column>::element_bytes} + ...);
@@ -153,7 +156,17 @@ struct Shading {
     return reinterpret_cast<Pointer>(room + begin + room_before(Position, kIsInput, items));
   }
   static __device__ const View& view(const std::byte* room) {
-    return *reinterpret_cast<const View*>(room + sizeof(Head));
+    return *reinterpret_cast<const View*>(room + sizeof(Head) + kBasesBytes);
+  }
+  /// Runs the shader on columns in the room.
+  static __device__ __forceinline__ void call(const std::byte* room, std::byte* const* columns, std::uint32_t items) {
+    offload::PayloadBases bases{};
+    if constexpr (kHasPayload) bases = *reinterpret_cast<const offload::PayloadBases*>(room + sizeof(Head));
+    offload::call<Function>(view(room), columns, bases, items, Arguments{});
+  }
+  template <class Pointer>
+  static __device__ std::byte* as_bytes(Pointer column) {
+    return const_cast<std::byte*>(reinterpret_cast<const std::byte*>(column));
   }
 
   /// Copies a block's data into the room.
@@ -170,11 +183,23 @@ struct Shading {
     to[2] = value.z;
   }
 
-  /// Shades the batch in the room.
-  static __device__ void shade(std::byte* room, std::uint32_t items) { shade(room, items, Positions{}); }
+  /// Shades the batch in the room. Payload is read after what the host wrote before the batch, and written before any
+  /// later result of the same thread. `wait` is a barrier of the threads that call this function.
+  template <class Barrier>
+  static __device__ void shade(std::byte* room, std::uint32_t items, Barrier wait) {
+    if constexpr (kHasPayload) {
+      if (threadIdx.x == 0) see_what_came_before();
+      wait();
+    }
+    shade(room, items, Positions{});
+    if constexpr (kHasPayload) {
+      __threadfence_system();
+    }
+  }
   template <std::size_t... Position>
   static __device__ void shade(std::byte* room, std::uint32_t items, std::index_sequence<Position...>) {
-    Function(view(room), column<Position, Column>(room, items)..., items);
+    std::byte* const columns[] = {as_bytes(column<Position, Column>(room, items))...};
+    call(room, columns, items);
   }
 
   /// Writes the results into the slot. Runs on one warp.
@@ -196,7 +221,7 @@ struct Shading {
   template <std::size_t... Position>
   static __device__ void shade_elsewhere(std::byte* room, std::uint32_t items, std::index_sequence<Position...>) {
     const auto* const addresses = reinterpret_cast<std::byte* const*>(room + kHeadRoom);
-    const bool by_lines = std::uint64_t{items} * kInputBytes >= kLeastByLines;
+    const bool by_lines = kHasPayload || std::uint64_t{items} * kInputBytes >= kLeastByLines;
     if (by_lines) {
       if (threadIdx.x == 0) see_what_came_before();
       __syncthreads();
@@ -205,7 +230,8 @@ struct Shading {
       const std::uint32_t count = items - first < kTile ? items - first : kTile;
       (tile_in<Position, Column>(room, addresses, first, count, by_lines), ...);
       __syncthreads();
-      Function(view(room), tile_column<Position, Column>(room)..., count);
+      std::byte* const columns[] = {as_bytes(tile_column<Position, Column>(room))...};
+      call(room, columns, count);
       __syncthreads();
       (tile_out<Position, Column>(room, addresses, first, count), ...);
     }
@@ -259,15 +285,17 @@ struct Shading {
 
 namespace detail {
 
-template <auto Function, class View, class... Column>
-Shading<Function, View, Column...> shading_with(penumbra::detail::ArgumentList<Column...>);
-template <auto Function, class View, class... Arguments>
-auto shading_of(void (*)(View, Arguments...)) -> decltype(shading_with<Function, View>(
-    typename penumbra::detail::WithoutCount<penumbra::detail::ArgumentList<>, Arguments...>::type{}));
+template <auto Function, class View, class Arguments, class... Column>
+Shading<Function, View, Arguments, Column...> shading_with(penumbra::detail::ArgumentList<Column...>);
+template <auto Function, class View, class... Rest>
+auto shading_of(void (*)(View, Rest...)) {
+  using Arguments = typename penumbra::detail::WithoutCount<penumbra::detail::ArgumentList<>, Rest...>::type;
+  return decltype(shading_with<Function, View, Arguments>(offload::AllColumns<Arguments>{})){};
+}
 
 }  // namespace detail
 
-/// The shading of `Function`, a shader without an arena.
+/// The shading of `Function`.
 template <auto Function>
 using ShadingFor = decltype(detail::shading_of<Function>(Function));
 

@@ -11,26 +11,15 @@
 #include <utility>
 #include <vector>
 
-#include "cuda/device.h"
 #include "cuda_resident/layout.h"
 #include "cuda_resident/resident_tables.h"
+#include "offload/device_owner.h"
+#include "offload/wakeup.h"
 #include "penumbra/huge_memory.h"
 
 namespace penumbra::cuda_resident {
 
-/// Host memory that the GPU can access.
-struct SharedRange {
-  SharedRange(std::shared_ptr<const HugeMemory> memory, bool needed) : host(std::move(memory)), is_needed(needed) {}
-
-  const std::shared_ptr<const HugeMemory> host;
-  const bool is_needed;                   ///< True if the GPU is useless without this memory.
-  std::atomic<std::byte*> seen{nullptr};  ///< Device address of `host`; null if the GPU cannot access it.
-  unsigned users = 1;                     ///< Used on the resident thread only.
-
-  bool has(const std::byte* begin, std::size_t bytes) const noexcept {
-    return begin >= host->data() && begin + bytes <= host->data() + host->bytes();
-  }
-};
+using offload::SharedRange;
 
 /// A worker's slots, and staging memory for the columns of batches that do not fit into a slot. The staging memory has
 /// kStaging bytes for inputs, followed by kStaging bytes for outputs.
@@ -60,6 +49,10 @@ struct SlotRow {
   std::atomic<bool> is_submitting{false};
   /// True if groups read the slots. Written by the resident thread.
   std::atomic<bool> is_served{false};
+  /// Slot whose answer a service waits for, or kNone. Set by the worker, reset by the resident thread.
+  static constexpr std::uint32_t kNone = ~0U;
+  std::atomic<std::uint32_t> awaited{kNone};
+  offload::Wakeup wakeup;
   std::atomic<std::uint64_t> by_gpu{0}, by_cpu{0}, given_up{0};  ///< Batches; written by the worker.
 
   /// Waits until the worker has finished a submission in progress.

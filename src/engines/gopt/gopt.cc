@@ -121,10 +121,10 @@ class GoptQueue final : public EngineQueue {
 
   /// Runs a batch whose length class has no items left at its width.
   [[gnu::noinline]] void ask(const Forms& forms, const void* view, const Batch& batch, Steering& steering) noexcept {
-    if (width_ != 0) {
-      steering.width = width_;
+    if (width_ != 0 || forms.in_turns == nullptr) {
+      steering.width = std::max(width_, 1U);
       steering.items = ~std::uint32_t{0};
-      forms.run(view, batch, width_);
+      forms.run(view, batch, steering.width);
       return;
     }
     const std::size_t of = length_class(batch.items);
@@ -270,7 +270,9 @@ std::vector<std::string> GoptEngine::notes() const {
                     found.loaded.load(std::memory_order_relaxed) ? " in an earlier run" : "");
       lines.push_back(shader.name + said.data());
     }
-    if (lines.size() == before) lines.push_back(shader.name + ": no width chosen yet");
+    if (lines.size() > before) return;
+    const bool has_hints = Variants<Forms>::call_of(shader).in_turns != nullptr;
+    lines.push_back(shader.name + (has_hints ? ": no width chosen yet" : ": has no hints, runs as it is written"));
   });
   std::ranges::stable_sort(lines, {}, [](const std::string& line) { return line.substr(0, line.find_first_of(",:")); });
   return lines;

@@ -15,11 +15,12 @@ namespace penumbra::gopt {
 /// A shader's loop for the engine `scalar`, and its rewritten form, in which `width` items take turns.
 struct Forms {
   PlainLoop plain = nullptr;
+  /// Null for a shader without hints, which runs at width 1 only.
   void (*in_turns)(const void* view, const Batch& batch, std::uint32_t width) = nullptr;
 
   /// Runs the batch at `width`; width 1 is the plain loop.
   void run(const void* view, const Batch& batch, std::uint32_t width) const {
-    if (width <= 1) {
+    if (width <= 1 || in_turns == nullptr) {
       plain(view, batch);
     } else {
       in_turns(view, batch, width);

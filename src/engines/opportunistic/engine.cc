@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "base/steady_time.h"
+#include "opportunistic/length_watch.h"
 #include "opportunistic/queue.h"
 
 namespace penumbra::opportunistic {
@@ -34,10 +35,26 @@ void AutoEngine::announce(const Shader& shader, const Table& table) {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (shared.of_members[i] != nullptr) members_[i].engine->announce(*shared.of_members[i], table);
   }
+  Route route{.shader = &shared, .table = &table, .measured_table = &table, .lengths = {}};
+  if (shader.has_payload()) {
+    if (auto sample = make_sample_input(shader.name); sample != nullptr) {
+      if (Table* const own = sample->table(); own != nullptr) {
+        use_table(*own);
+        route.measured_table = own;
+      }
+      route.sample = samples_.emplace_back(std::move(sample)).get();
+    }
+  }
   std::vector<std::size_t> ways;
-  find_ways(shared, table, ways);
-  Taken taken{ways.front(), {ways.begin() + 1, ways.end()}};
-  routes_.push_back({.shader = &shared, .table = &table, .taken = std::move(taken), .costs = {}});
+  find_ways(shared, table, 0, ways);
+  const Taken taken{ways.front(), {ways.begin() + 1, ways.end()}};
+  if (shader.has_payload()) {
+    for (const std::uint32_t length : kLengths)
+      route.lengths.push_back({.length = length, .taken = taken, .costs = {}});
+  } else {
+    route.lengths.push_back({.taken = taken, .costs = {}});
+  }
+  routes_.push_back(std::move(route));
 }
 
 /// True if the member has the shader; of synchronous members only the best that has it is a candidate.
@@ -50,13 +67,14 @@ bool AutoEngine::is_candidate(const SharedShader& shader, std::size_t member) co
   return true;
 }
 
-void AutoEngine::find_ways(const SharedShader& shader, const Table& table,
+void AutoEngine::find_ways(const SharedShader& shader, const Table& table, std::size_t length_class,
                            std::vector<std::size_t>& ways) const noexcept {
   ways.clear();
   for (const Route& route : routes_) {
     if (route.shader != &shader || route.table != &table) continue;
-    ways.push_back(route.taken.light);
-    ways.insert(ways.end(), route.taken.heavy.begin(), route.taken.heavy.end());
+    const Taken& taken = route.lengths[shader.has_payload() ? length_class : 0].taken;
+    ways.push_back(taken.light);
+    ways.insert(ways.end(), taken.heavy.begin(), taken.heavy.end());
     return;
   }
   for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -106,6 +124,12 @@ std::unique_ptr<EngineQueue> AutoEngine::open(std::optional<unsigned> core) {
   return queue;
 }
 
+std::shared_ptr<void> AutoEngine::register_memory(const std::shared_ptr<const HugeMemory>& memory) {
+  auto registrations = std::make_shared<std::vector<std::shared_ptr<void>>>();
+  for (const Member& member : members_) registrations->push_back(member.engine->register_memory(memory));
+  return registrations;
+}
+
 void AutoEngine::remove(const AutoQueue& queue) {
   const std::lock_guard lock(mutex_);
   std::erase(queues_, &queue);
@@ -124,7 +148,7 @@ bool AutoEngine::has_queue_into(std::size_t member) const {
   return std::ranges::any_of(queues_, [member](const auto* each) { return each->queue_into(member) != nullptr; });
 }
 
-std::optional<Costs> AutoEngine::measure_member(const Route& route, std::size_t member) const {
+std::optional<Costs> AutoEngine::measure_member(const Route& route, std::uint32_t length, std::size_t member) const {
   std::vector<std::unique_ptr<EngineQueue>>
       fresh;  // Separate queues, so that the workers' queues do not calibrate on random columns.
   std::vector<WorkersQueue> queues;
@@ -135,68 +159,75 @@ std::optional<Costs> AutoEngine::measure_member(const Route& route, std::size_t 
     if (queue != nullptr) queues.push_back({queue, each->core()});
   }
   if (queues.empty()) return std::nullopt;
-  return measure(*route.shader->of_members[member], *route.table, queues, is_synchronous, now_);
+  const Measured measured{.shader = *route.shader->of_members[member],
+                          .table = *route.measured_table,
+                          .sample = route.sample,
+                          .length = length};
+  return measure(measured, queues, is_synchronous, now_);
 }
 
-void AutoEngine::choose(Route& route, const std::vector<EngineCalibration>& calibrations) {
-  route.size_class = route.table->size_class();
+void AutoEngine::choose(const Route& route, LengthRoute& at, const std::vector<EngineCalibration>& calibrations) {
   const auto is_its = [&](const EngineCalibration& each) {
-    return each.shader == route.shader->name && each.size_class == route.size_class &&
+    return each.shader == route.shader->name && each.size_class == route.size_class && each.length == at.length &&
            each.figures.size() == kCostFigures * members_.size();
   };
   const auto known = std::ranges::find_if(calibrations, is_its);
-  route.is_loaded = known != calibrations.end();
+  at.is_loaded = known != calibrations.end();
   std::vector<std::size_t> silent;  // Members whose accelerator did not answer; it may recover.
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (!is_candidate(*route.shader, i)) continue;
     std::optional<Costs> costs;
-    if (route.is_loaded) costs = costs_of(std::span(known->figures).subspan(kCostFigures * i, kCostFigures));
+    if (at.is_loaded) costs = costs_of(std::span(known->figures).subspan(kCostFigures * i, kCostFigures));
     if (!costs) {
-      costs = measure_member(route, i);
-      if (costs) route.is_loaded = false;
+      costs = measure_member(route, at.length, i);
+      if (costs) at.is_loaded = false;
     }
     if (costs) {
-      route.costs.push_back({i, *costs});
+      at.costs.push_back({i, *costs});
     } else if (has_queue_into(i)) {
       silent.push_back(i);
     }
   }
-  if (route.costs.empty()) return;
-  route.taken = take_best(route.costs, max_delay_);
-  route.taken.heavy.insert(route.taken.heavy.end(), silent.begin(), silent.end());
+  if (at.costs.empty()) return;
+  at.taken = take_best(at.costs, max_delay_);
+  at.taken.heavy.insert(at.taken.heavy.end(), silent.begin(), silent.end());
 }
 
 void AutoEngine::load_calibrations(std::vector<EngineCalibration> calibrations) {
   if (queues_.empty() || routes_.empty()) return;
   for (Route& route : routes_) {
-    const bool can_be_measured = !route.shader->has_arena && route.table->view() != nullptr;
-    if (can_be_measured) choose(route, calibrations);
+    if (route.table->view() == nullptr) continue;
+    route.size_class = route.table->size_class();
+    for (LengthRoute& at : route.lengths) choose(route, at, calibrations);
   }
   const std::lock_guard lock(mutex_);
-  for (const Route& route : routes_) add_words(route);
+  for (const Route& route : routes_) {
+    for (const LengthRoute& at : route.lengths) add_words(route, at);
+  }
   close_what_is_not_taken();
 }
 
 void AutoEngine::close_what_is_not_taken() {
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    const auto takes = [i](const Route& route) {
-      return route.taken.light == i || std::ranges::find(route.taken.heavy, i) != route.taken.heavy.end();
+    const auto takes = [i](const LengthRoute& at) {
+      return at.taken.light == i || std::ranges::find(at.taken.heavy, i) != at.taken.heavy.end();
     };
-    if (members_[i].is_synchronous || std::ranges::any_of(routes_, takes)) continue;
+    const auto any_takes = [&takes](const Route& route) { return std::ranges::any_of(route.lengths, takes); };
+    if (members_[i].is_synchronous || std::ranges::any_of(routes_, any_takes)) continue;
     for (AutoQueue* const queue : queues_) queue->close(i);
   }
 }
 
-void AutoEngine::add_words(const Route& route) {
-  const std::string of = route.shader->name;
-  std::string& words = words_.emplace_back(of + ": " + members_[route.taken.light].name);
-  if (!route.taken.heavy.empty()) words += " under light load, tried under heavy load: ";
-  for (const std::size_t each : route.taken.heavy) {
-    words += members_[each].name + (each == route.taken.heavy.back() ? "" : ", ");
+void AutoEngine::add_words(const Route& route, const LengthRoute& at) {
+  const std::string of = route.shader->name + (at.length == 0 ? "" : " of " + std::to_string(at.length) + " bytes");
+  std::string& words = words_.emplace_back(of + ": " + members_[at.taken.light].name);
+  if (!at.taken.heavy.empty()) words += " under light load, tried under heavy load: ";
+  for (const std::size_t each : at.taken.heavy) {
+    words += members_[each].name + (each == at.taken.heavy.back() ? "" : ", ");
   }
-  for (const auto& [member, costs] : route.costs) {
+  for (const auto& [member, costs] : at.costs) {
     words_.push_back(of + " on " + members_[member].name + ": " + describe(costs) +
-                     (route.is_loaded ? ", in an earlier run" : ""));
+                     (at.is_loaded ? ", in an earlier run" : ""));
   }
 }
 
@@ -212,25 +243,31 @@ std::vector<std::string> AutoEngine::notes() const {
 std::vector<EngineCalibration> AutoEngine::calibrations() const {
   std::vector<EngineCalibration> found;
   for (const Route& route : routes_) {
-    if (route.is_loaded || route.costs.empty()) continue;
-    const auto costs_of_member = [&route](std::size_t member) {
-      return std::ranges::find(route.costs, member, &MemberCosts::member);
-    };
-    const auto& heavy = route.taken.heavy;
-    const bool is_worth_a_trial = !heavy.empty() && costs_of_member(heavy.front()) != route.costs.end();
-    const std::size_t likeliest = is_worth_a_trial ? heavy.front() : route.taken.light;
-    EngineCalibration& calibration = found.emplace_back();
-    calibration.shader = route.shader->name;
-    calibration.size_class = route.size_class;
-    calibration.value = likeliest;
-    calibration.gain = gain(costs_of_member(route.taken.light)->costs, costs_of_member(likeliest)->costs);
-    calibration.figures.resize(kCostFigures * members_.size());  // Zeros mean that the costs are not known.
-    for (const auto& [member, costs] : route.costs) {
-      std::ranges::copy(to_figures(costs),
-                        calibration.figures.begin() + static_cast<std::ptrdiff_t>(kCostFigures * member));
+    for (const LengthRoute& at : route.lengths) {
+      if (!at.is_loaded && !at.costs.empty()) found.push_back(calibration_of(route, at));
     }
   }
   return found;
+}
+
+EngineCalibration AutoEngine::calibration_of(const Route& route, const LengthRoute& at) const {
+  const auto costs_of_member = [&at](std::size_t member) {
+    return std::ranges::find(at.costs, member, &MemberCosts::member);
+  };
+  const auto& heavy = at.taken.heavy;
+  const bool is_worth_a_trial = !heavy.empty() && costs_of_member(heavy.front()) != at.costs.end();
+  const std::size_t likeliest = is_worth_a_trial ? heavy.front() : at.taken.light;
+  EngineCalibration calibration{.shader = route.shader->name,
+                                .size_class = route.size_class,
+                                .value = likeliest,
+                                .gain = gain(costs_of_member(at.taken.light)->costs, costs_of_member(likeliest)->costs),
+                                .length = at.length};
+  calibration.figures.resize(kCostFigures * members_.size());  // Zeros mean that the costs are not known.
+  for (const auto& [member, costs] : at.costs) {
+    std::ranges::copy(to_figures(costs),
+                      calibration.figures.begin() + static_cast<std::ptrdiff_t>(kCostFigures * member));
+  }
+  return calibration;
 }
 
 std::string AutoEngine::calibration_key() const {

@@ -16,6 +16,7 @@
 #include "opportunistic/costs.h"
 #include "opportunistic/measuring.h"
 #include "penumbra/engine.h"
+#include "penumbra/sample_input.h"
 
 namespace penumbra::opportunistic {
 
@@ -31,14 +32,22 @@ struct SharedShader : Shader {
   std::vector<const Shader*> of_members;  ///< Null if the member lacks the shader.
 };
 
+/// Members that serve batches with payload of one length class, or all batches of a shader without payload.
+struct LengthRoute {
+  std::uint32_t length = 0;  ///< Bytes of an item's payload with which the class is measured; 0 without payload.
+  Taken taken;
+  std::vector<MemberCosts> costs;  ///< Costs that are known.
+  bool is_loaded = false;
+};
+
 /// Members that serve a shader's batches on one table.
 struct Route {
   const SharedShader* shader = nullptr;
   const Table* table = nullptr;
-  Taken taken;
-  std::vector<MemberCosts> costs;  ///< Costs that are known.
-  unsigned size_class = 0;         ///< Table::size_class() at the time of measuring.
-  bool is_loaded = false;
+  const SampleInput* sample = nullptr;  ///< Null if none is registered.
+  const Table* measured_table = nullptr;
+  std::vector<LengthRoute> lengths;  ///< For each length class, or a single one without payload.
+  unsigned size_class = 0;           ///< Table::size_class() at the time of measuring.
 };
 
 class AutoQueue;
@@ -55,6 +64,7 @@ class AutoEngine final : public Engine {
   void announce(const Shader& shader, const Table& table) override;
   std::unique_ptr<EngineQueue> open_queue() override { return open({}); }
   std::unique_ptr<EngineQueue> open_queue_for(unsigned core) override { return open(core); }
+  std::shared_ptr<void> register_memory(const std::shared_ptr<const HugeMemory>& memory) override;
   std::vector<std::string> notes() const override;
   std::vector<EngineCalibration> calibrations() const override;
   /// Chooses members for the announced pairs of shader and table, and closes queues into members that no pair uses.
@@ -67,9 +77,10 @@ class AutoEngine final : public Engine {
 
   const std::vector<Member>& all() const noexcept { return members_; }
   /// Writes the members for batches of `shader` on `table` into `ways`: first the member for light load, then those
-  /// worth a trial. `ways` must have room for all members. For a pair that was not announced, the best synchronous
-  /// member comes first, followed by the others.
-  void find_ways(const SharedShader& shader, const Table& table, std::vector<std::size_t>& ways) const noexcept;
+  /// worth a trial. `length_class` is an index in kLengths, not used without payload. `ways` must have room for all
+  /// members. For a pair that was not announced, the best synchronous member comes first, followed by the others.
+  void find_ways(const SharedShader& shader, const Table& table, std::size_t length_class,
+                 std::vector<std::size_t>& ways) const noexcept;
   /// Returns the substitute for a chosen member that has no element in `queues`: the best member that has one,
   /// preferably a synchronous member.
   std::size_t in_its_place(const SharedShader& shader,
@@ -84,11 +95,13 @@ class AutoEngine final : public Engine {
   /// Returns one queue of each worker; each worker has a queue per stage.
   std::vector<AutoQueue*> one_queue_a_core() const;
   bool has_queue_into(std::size_t member) const;
-  std::optional<Costs> measure_member(const Route& route, std::size_t member) const;
-  void choose(Route& route, const std::vector<EngineCalibration>& calibrations);
+  std::optional<Costs> measure_member(const Route& route, std::uint32_t length, std::size_t member) const;
+  void choose(const Route& route, LengthRoute& at, const std::vector<EngineCalibration>& calibrations);
   void close_what_is_not_taken();
-  void add_words(const Route& route);
+  void add_words(const Route& route, const LengthRoute& at);
+  EngineCalibration calibration_of(const Route& route, const LengthRoute& at) const;
 
+  std::vector<std::unique_ptr<SampleInput>> samples_;  ///< Their tables outlive the members.
   const std::vector<Member> members_;
   const std::uint64_t max_delay_;
   const Now now_;

@@ -20,6 +20,7 @@
 #include "cuda_resident/engine.h"
 #include "cuda_resident/fake_resident_test.h"
 #include "engines/conformance.h"
+#include "engines/waiting_testing.h"
 #include "opportunistic/engine.h"
 
 namespace penumbra::opportunistic {
@@ -123,6 +124,11 @@ TEST_P(AutoOnFakeGpus, AnswersOnATableThatChanges) {
   engine_.reset();  // The engine must not outlive the table.
   EXPECT_EQ(table.wrong_state, 0U);
   EXPECT_GT(table.lookups, 0U);
+}
+
+TEST_P(AutoOnFakeGpus, WakesAServiceThatWaits) {
+  engine_->use_table(world_.modulo);
+  conformance::expect_that_waiting_returns_batches(*engine_, world_.modulo, FakeWorld::kModulus);
 }
 
 TEST_P(AutoOnFakeGpus, ServesSeveralWorkers) {

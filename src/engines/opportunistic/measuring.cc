@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "opportunistic/payload_sample.h"
 #include "penumbra/huge_memory.h"
 
 namespace penumbra::opportunistic {
@@ -43,22 +44,25 @@ HugeMemory random_bytes() {
 /// Measures on one worker's queue.
 class Worker {
  public:
-  Worker(const Shader& shader, const Table& table, EngineQueue& queue, const HugeMemory& pool, std::size_t first,
-         Now now)
-      : shader_(shader), queue_(queue), pool_(pool), cursor_(first), now_(now) {
+  Worker(const Measured& measured, EngineQueue& queue, const HugeMemory& pool, std::size_t first, Now now)
+      : shader_(measured.shader), queue_(queue), pool_(pool), cursor_(first), now_(now) {
+    const Shader& shader = shader_;
     std::size_t bytes = 0;
     for (const std::size_t each : shader.output_bytes) bytes += padded(each * kChunk);
     outputs_ = HugeMemory(std::max<std::size_t>(bytes * kMostInFlight, 1));
     std::byte* output = outputs_.data();
     for (Batch& batch : batches_) {
       batch.shader = &shader;
-      batch.table = &table;
+      batch.table = &measured.table;
       for (std::size_t i = 0; i < shader.output_bytes.size(); ++i) {
         batch.outputs[i] = output;
         output += padded(shader.output_bytes[i] * kChunk);
       }
     }
+    if (shader.has_payload()) payload_.emplace(measured, pool, batches_);
   }
+  /// Returns the memory of the payload, or null without payload.
+  std::shared_ptr<const HugeMemory> payload() const { return payload_ ? payload_->memory() : nullptr; }
 
   /// Runs batches until the accelerator answers itself. Returns false if it does not within kPatience.
   bool wait_for_accelerator() {
@@ -143,9 +147,10 @@ class Worker {
     return {of_each(busy), of_each(now_() - begin)};
   }
 
-  /// Prepares a batch with inputs that differ from the last batch's.
+  /// Prepares a batch. Columns without payload differ from the last batch's; each batch has its own payload.
   Batch& prepared(Batch& batch, std::uint32_t items) {
     batch.items = items;
+    if (payload_) return batch;
     for (std::size_t i = 0; i < shader_.input_bytes.size(); ++i) {
       const std::size_t bytes = padded(shader_.input_bytes[i] * items);
       if (cursor_ + bytes > pool_.bytes()) cursor_ = 0;
@@ -161,6 +166,7 @@ class Worker {
   std::size_t cursor_;
   const Now now_;
   HugeMemory outputs_;
+  std::optional<PayloadSample> payload_;
   std::array<Batch, kMostInFlight> batches_;
   bool answered_at_once_ = false;
 };
@@ -175,15 +181,19 @@ void run_on(unsigned core) {
 
 }  // namespace
 
-std::optional<Costs> measure(const Shader& shader, const Table& table, std::span<const WorkersQueue> queues,
-                             bool is_synchronous, Now now) {
+std::optional<Costs> measure(const Measured& measured, std::span<const WorkersQueue> queues, bool is_synchronous,
+                             Now now) {
   const HugeMemory pool = random_bytes();
   std::vector<Costs> found(queues.size());
   std::atomic<bool> is_engines_own{true};
   std::barrier together(static_cast<std::ptrdiff_t>(queues.size()));
   const auto work = [&](std::size_t index) {
     if (queues[index].core) run_on(*queues[index].core);
-    Worker worker(shader, table, *queues[index].queue, pool, padded(kPool / queues.size() * index), now);
+    Worker worker(measured, *queues[index].queue, pool, padded(kPool / queues.size() * index), now);
+    // A router's packets are in shared memory, too.
+    if (auto payload = worker.payload(); payload != nullptr && !is_synchronous) {
+      queues[index].queue->share(std::move(payload));
+    }
     Costs& costs = found[index];
     if (!is_synchronous && !worker.wait_for_accelerator()) is_engines_own = false;
     together.arrive_and_wait();

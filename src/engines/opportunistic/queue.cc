@@ -34,10 +34,16 @@ void AutoQueue::share(std::shared_ptr<const HugeMemory> memory) {
   }
 }
 
+void AutoQueue::unshare(const HugeMemory& memory) {
+  for (const auto& queue : queues_) {
+    if (queue != nullptr) queue->unshare(memory);
+  }
+}
+
 void AutoQueue::know(const SharedShader& shader, const Table& table) noexcept {
   shader_ = &shader;
   table_ = &table;
-  engine_.find_ways(shader, table, found_);
+  engine_.find_ways(shader, table, lengths_.length_class(), found_);
   if (queues_[found_.front()] == nullptr) {
     const std::size_t instead = engine_.in_its_place(shader, queues_);
     std::erase(found_, instead);
@@ -54,6 +60,7 @@ EngineQueue::Submitted AutoQueue::submit(Batch& batch) noexcept {
     know(static_cast<const SharedShader&>(*batch.shader), *batch.table);
   }
   const std::size_t member = next_member();
+  const std::uint64_t bytes = shader_->has_payload() ? payload_bytes(batch) : 0;
   if (member != current_) {
     if (in_flight_ > 0) return Submitted::full;
     current_ = member;
@@ -65,6 +72,10 @@ EngineQueue::Submitted AutoQueue::submit(Batch& batch) noexcept {
   const Submitted answer = queues_[member]->submit(batch);
   if (answer != Submitted::queued) batch.shader = own;
   if (answer == Submitted::queued) ++in_flight_;
+  if (answer != Submitted::full && shader_->has_payload() && lengths_.took(bytes, items)) {
+    ways_.clear();  // Rates of another class say nothing about this one.
+    know(*shader_, *table_);
+  }
   if (!is_a_choice) return answer;
   const std::uint64_t now = now_();
   if (answer == Submitted::full) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "opportunistic/engine.h"
+#include "opportunistic/length_watch.h"
 #include "opportunistic/load_choice.h"
 
 namespace penumbra::opportunistic {
@@ -30,8 +31,10 @@ class AutoQueue final : public EngineQueue {
 
   Submitted submit(Batch& batch) noexcept override;
   Batch* poll() noexcept override;
+  int wake_descriptor() override { return in_flight_ == 0 ? -1 : queues_[current_]->wake_descriptor(); }
   bool fetches_ahead() const noexcept override { return in_use().fetches_ahead(); }
   void share(std::shared_ptr<const HugeMemory> memory) override;
+  void unshare(const HugeMemory& memory) override;
 
   // Call these functions before the first batch.
 
@@ -53,6 +56,7 @@ class AutoQueue final : public EngineQueue {
   const std::optional<unsigned> core_;
   const Now now_;
   LoadChoice choice_;
+  LengthWatch lengths_;
 
   const SharedShader* shader_ = nullptr;  ///< Shader of the present batches.
   const Table* table_ = nullptr;

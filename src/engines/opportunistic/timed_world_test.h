@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "offload/wakeup.h"
 #include "opportunistic/engine.h"
+#include "opportunistic/length_watch.h"
 #include "penumbra/engine.h"
 
 namespace penumbra::opportunistic {
@@ -29,22 +31,33 @@ inline Shader xor_shader(const std::string& name) {
   return {.name = name, .view_bytes = sizeof(std::uint32_t), .input_bytes = {4}, .output_bytes = {4}};
 }
 
+/// Returns a shader of the timed members with payload: its source, and each item XOR the view.
+inline Shader payload_shader(const std::string& name) {
+  return {.name = name,
+          .view_bytes = sizeof(std::uint32_t),
+          .input_bytes = {4, 8, 4},
+          .output_bytes = {4},
+          .source = PayloadColumns{.positions = 1}};
+}
+
 /// Times in nanoseconds.
 struct Timing {
   bool is_synchronous = true;
-  std::uint64_t of_item = 0;   ///< Worker time per item, in submit().
-  std::uint64_t of_batch = 0;  ///< Worker time per batch, in submit().
-  std::uint64_t latency = 0;   ///< Until the answer, if it is not synchronous.
-  std::uint64_t period = 0;    ///< Between answers.
-  std::size_t depth = 16;      ///< Batches in flight.
-  unsigned queues = 1000;      ///< Queues that the member has.
-  unsigned by_core = 0;        ///< First batches that the worker's core runs, while the accelerator is not ready.
+  std::uint64_t of_item = 0;       ///< Worker time per item, in submit().
+  std::uint64_t of_batch = 0;      ///< Worker time per batch, in submit().
+  std::uint64_t of_100_bytes = 0;  ///< Worker time per 100 bytes of payload.
+  std::uint64_t latency = 0;       ///< Until the answer, if it is not synchronous.
+  std::uint64_t period = 0;        ///< Between answers.
+  std::size_t depth = 16;          ///< Batches in flight.
+  unsigned queues = 1000;          ///< Queues that the member has.
+  unsigned by_core = 0;            ///< First batches that the worker's core runs, while the accelerator is not ready.
 };
 
 /// Records the use of a member.
 struct Seen {
   std::atomic<std::uint64_t> batches = 0;
-  unsigned queues = 0;  ///< Open at present.
+  unsigned queues = 0;               ///< Open at present.
+  std::atomic<unsigned> shared = 0;  ///< Memories that the queues share.
   std::vector<std::string> told;
 };
 
@@ -61,7 +74,9 @@ class TimedQueue final : public EngineQueue {
   Submitted submit(Batch& batch) noexcept override {
     if (flying_.size() == timing_.depth) return Submitted::full;
     ++seen_.batches;
-    const std::uint64_t now = test_clock += timing_.of_batch + timing_.of_item * batch.items;
+    const std::uint64_t bytes = batch.shader->has_payload() ? payload_bytes(batch) : 0;
+    const std::uint64_t now = test_clock +=
+        timing_.of_batch + timing_.of_item * batch.items + timing_.of_100_bytes * bytes / 100;
     if (timing_.is_synchronous || by_core_ < timing_.by_core) {
       ++by_core_;
       answer(batch);
@@ -80,6 +95,12 @@ class TimedQueue final : public EngineQueue {
     return batch;
   }
   bool fetches_ahead() const noexcept override { return timing_.is_synchronous; }
+  int wake_descriptor() override {
+    if (flying_.empty()) return -1;
+    test_clock = std::max(test_clock.load(), flying_.front().second);  // The time passes that a service sleeps.
+    return wakeup_.arm();
+  }
+  void share(std::shared_ptr<const HugeMemory> /*memory*/) override { ++seen_.shared; }
 
  private:
   void answer(const Batch& batch) const {
@@ -96,13 +117,16 @@ class TimedQueue final : public EngineQueue {
   const std::vector<Shader>& shaders_;
   std::deque<std::pair<Batch*, std::uint64_t>> flying_;
   std::uint64_t last_ = 0;
+  offload::Wakeup wakeup_;
   unsigned by_core_ = 0;
 };
 
 class TimedEngine final : public Engine {
  public:
   TimedEngine(Timing timing, Seen& seen, const std::vector<std::string>& shaders) : timing_(timing), seen_(seen) {
-    for (const auto& name : shaders) shaders_.push_back(xor_shader(name));
+    for (const auto& name : shaders) {
+      shaders_.push_back(name.starts_with("payload") ? payload_shader(name) : xor_shader(name));
+    }
   }
   const Shader* find_shader(const std::string& name) const override {
     for (const Shader& each : shaders_) {

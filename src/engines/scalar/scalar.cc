@@ -17,28 +17,28 @@ Variants<Loops>& variants() {
 
 class ScalarQueue final : public EngineQueue {
  public:
-  explicit ScalarQueue(bool vectors) : vectors_(vectors) {}
+  explicit ScalarQueue(PlainLoop Loops::* form) : form_(form) {}
 
   Submitted submit(Batch& batch) noexcept override {
     const Loops& loops = Variants<Loops>::call_of(*batch.shader);
-    (vectors_ ? loops.best : loops.plain)(batch.table->view(), batch);
+    (loops.*form_)(batch.table->view(), batch);
     return Submitted::done;
   }
   Batch* poll() noexcept override { return nullptr; }
 
  private:
-  const bool vectors_;
+  PlainLoop Loops::* const form_;
 };
 
 class ScalarEngine final : public Engine {
  public:
-  explicit ScalarEngine(bool vectors) : vectors_(vectors) {}
+  explicit ScalarEngine(PlainLoop Loops::* form) : form_(form) {}
   const Shader* find_shader(const std::string& name) const override { return variants().find(name); }
   void use_table(Table& /*table*/) override {}  // The engine needs no copy: it reads the table in host memory.
-  std::unique_ptr<EngineQueue> open_queue() override { return std::make_unique<ScalarQueue>(vectors_); }
+  std::unique_ptr<EngineQueue> open_queue() override { return std::make_unique<ScalarQueue>(form_); }
 
  private:
-  const bool vectors_;
+  PlainLoop Loops::* const form_;
 };
 
 [[maybe_unused]] const bool kRegistered =
@@ -50,11 +50,21 @@ class ScalarEngine final : public Engine {
                                    .least = 0,
                                    .most = 1,
                                    .summary = "whether look-ups that are written for AVX-512 use it (1 if left out)",
+                                   .tested = {0}},
+                                  {.name = "library",
+                                   .least = 0,
+                                   .most = 1,
+                                   .summary = "whether shaders that a library can run use it (1 if left out)",
                                    .tested = {0}}},
                      .probe = [] { return Availability{true, "any CPU"}; },
                      .create = [](const EngineSettings& settings) -> std::unique_ptr<Engine> {
-                       const auto avx512 = settings.find("avx512");
-                       return std::make_unique<ScalarEngine>(avx512 == settings.end() || avx512->second != 0);
+                       const auto is_on = [&settings](const char* name) {
+                         const auto found = settings.find(name);
+                         return found == settings.end() || found->second != 0;
+                       };
+                       return std::make_unique<ScalarEngine>(!is_on("avx512")    ? &Loops::plain
+                                                             : !is_on("library") ? &Loops::best
+                                                                                 : &Loops::library);
                      }});
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace penumbra::scalar {
 
 /// A shader's plain loop, and its best loop for this core.
 struct Loops {
-  PlainLoop plain, best;
+  PlainLoop plain, best, library;
 };
 
 /// Adds a shader to the engine. Always returns true. Called by the file that the build generates for each shader

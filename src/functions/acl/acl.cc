@@ -19,7 +19,7 @@
 #include "functions/acl/settings.h"
 #include "functions/rule_list/list.h"
 #include "functions/rule_list/show.h"
-#include "packet/mbuf.h"
+#include "packet/mbuf_metadata.h"
 #include "penumbra/errors.h"
 #include "penumbra/lookup_function.h"
 #include "tables/flows/flow_packet.h"
@@ -73,9 +73,8 @@ class Acl final : public LookupFunction {
     std::uint32_t items = 0;
     for (std::uint16_t i = 0; i < chunk.size; ++i) {
       if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
-      const rte_mbuf* const packet = chunk.packets[i];
-      PacketHeaders headers;
-      parse_headers(*packet, headers);
+      rte_mbuf* const packet = chunk.packets[i];
+      const PacketHeaders& headers = headers_of(*packet);
       flow_key flow;
       FilterPart part;
       const FlowFrame what = read_for_filter(headers, rte_pktmbuf_mtod(packet, const std::uint8_t*),

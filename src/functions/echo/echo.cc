@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "penumbra/lookup_function.h"
 #include "tables/echo/echo.shader.h"
@@ -58,12 +57,12 @@ class Echo final : public LookupFunction {
     for (std::uint16_t i = 0; i < chunk.size; ++i) {
       if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
       const rte_mbuf* packet = chunk.packets[i];
-      if (rte_pktmbuf_data_len(packet) < least_bytes_) {
+      if (packet->pkt_len < least_bytes_ || packet->data_len < RTE_ETHER_HDR_LEN) {
         chunk.verdicts[i] = drop(kTruncated);
         continue;
       }
-      std::uint32_t integer = 0;
-      std::memcpy(&integer, rte_pktmbuf_mtod_offset(packet, const char*, offset_), sizeof integer);
+      std::uint32_t integer = 0, in_segments = 0;
+      std::memcpy(&integer, rte_pktmbuf_read(packet, offset_, sizeof integer, &in_segments), sizeof integer);
       integers[items] = rte_be_to_cpu_32(integer);
       chunk.packet_of_item[items++] = static_cast<std::uint8_t>(i);
     }
@@ -91,10 +90,6 @@ class Echo final : public LookupFunction {
   std::string trace(const Chunk& chunk, std::uint16_t packet) const override {
     const Verdict verdict = chunk.verdicts[packet];
     return verdict.kind == Verdict::Kind::send ? "port " + std::to_string(verdict.value) : "too short";
-  }
-
-  nlohmann::ordered_json show(std::string_view topic, std::span<const std::string> /*arguments*/) const override {
-    throw std::invalid_argument("echo shows nothing, so not '" + std::string(topic) + "' either");
   }
 
  private:

@@ -9,6 +9,7 @@ namespace penumbra::flows {
 namespace {
 
 constexpr milliseconds kTurn(50);
+constexpr milliseconds kDeadlineStep(10);
 /// An account stays open for this time after a FIN or RST, because packets may be late.
 constexpr milliseconds kAfterTheEnd(2000);
 constexpr std::size_t kWaitingPackets = 65'535;
@@ -40,7 +41,7 @@ Accounts::Accounts(const Settings& settings, GracePeriods& grace_periods, Clock 
       table_(settings.max_flows, secret_seed(), grace_periods),
       workers_(workers),
       by_workers_(workers),
-      deadlines_(settings.max_flows, clock_()) {}
+      deadlines_(settings.max_flows, clock_(), kDeadlineStep) {}
 
 Accounts::~Accounts() {
   learner_.reset();  // processes all pending reports

@@ -20,10 +20,10 @@
 #include <optional>
 #include <span>
 
-#include "functions/flows/deadlines.h"
 #include "functions/flows/exporter.h"
 #include "functions/flows/settings.h"
 #include "functions/learning/learner.h"
+#include "penumbra/deadlines.h"
 #include "penumbra/per_worker.h"
 #include "tables/flows/flow_packet.h"
 #include "tables/flows/flow_table.h"

@@ -16,7 +16,7 @@
 #include "base/steady_time.h"
 #include "functions/flows/accounts.h"
 #include "functions/flows/show.h"
-#include "packet/mbuf.h"
+#include "packet/mbuf_metadata.h"
 #include "penumbra/errors.h"
 #include "penumbra/lookup_function.h"
 #include "tables/flows/flow_packet.h"
@@ -59,13 +59,13 @@ class Flows final : public LookupFunction {
     const std::uint32_t now = accounts_.now();
     std::uint32_t items = 0;
     for (std::uint16_t i = 0; i < chunk.size; ++i) {
-      if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
-      const rte_mbuf* const packet = chunk.packets[i];
-      PacketHeaders headers;
-      parse_headers(*packet, headers);
+      if (chunk.verdicts[i].kind != Verdict::Kind::pass) [[unlikely]]
+        continue;
+      rte_mbuf* const packet = chunk.packets[i];
+      const PacketHeaders& headers = headers_of(*packet);
       const FlowFrame what = read_frame(headers, rte_pktmbuf_mtod(packet, const std::uint8_t*), columns.keys[items],
                                         columns.packets[items]);
-      if (what != FlowFrame::flow) {
+      if (what != FlowFrame::flow) [[unlikely]] {
         if (!chunk.is_dry_run) accounts_.leave_out(what, chunk.worker);
         continue;
       }

@@ -18,6 +18,7 @@
 #include "functions/gswitch/commands.h"
 #include "functions/gswitch/rewrite.h"
 #include "functions/rule_list/show.h"
+#include "packet/mbuf_metadata.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::gswitch {
@@ -37,11 +38,19 @@ enum Outcome : std::uint16_t {
   kDone  ///< no reason applies
 };
 
-/// Holds the columns of a chunk.
-struct Columns {
-  std::array<rules_key, Chunk::kCapacity> keys;
-  std::array<std::uint32_t, Chunk::kCapacity> numbers;
-  std::array<PacketLayers, Chunk::kCapacity> layers;
+constexpr bool is_changing(std::uint32_t state) {
+  return state % 2 != 0;
+}
+/// Makes a state odd while it exists.
+class Changing {
+ public:
+  explicit Changing(std::atomic<std::uint32_t>& state) : state_(state) { state_.fetch_add(1); }
+  Changing(const Changing&) = delete;
+  Changing& operator=(const Changing&) = delete;
+  ~Changing() { state_.fetch_add(1); }
+
+ private:
+  std::atomic<std::uint32_t>& state_;
 };
 
 /// Returns the first port that differs from `but`.
@@ -49,14 +58,40 @@ std::uint16_t first_but(std::span<const std::uint16_t> ports, std::uint16_t but)
   return ports[0] != but ? ports[0] : ports[1];
 }
 
+/// Reads the first segment. Later segments count as missing, so the parser's description serves only if all headers are
+/// in the first segment.
+bool read(rte_mbuf& packet, std::uint16_t in_port, rules_key& key, PacketLayers& layers) {
+  const auto* const frame = rte_pktmbuf_mtod(&packet, const std::uint8_t*);
+  const PacketHeaders& headers = headers_of(packet);
+  if (headers.has(PacketHeaders::kScattered)) [[unlikely]]
+    return read_packet(frame, packet.data_len, packet.pkt_len, in_port, key, layers);
+  return read_packet(headers, frame, packet.data_len, packet.pkt_len, in_port, key, layers);
+}
+
 }  // namespace
+
+/// Holds the columns of a chunk. Those of the batch come first.
+struct GSwitch::Columns {
+  std::array<rules_key, Chunk::kCapacity> keys;
+  std::array<std::uint32_t, Chunk::kCapacity> numbers;  ///< first those of the items, then those of the cache
+  std::array<PacketLayers, Chunk::kCapacity> layers;    ///< by packet
+  std::array<std::uint32_t, Chunk::kCapacity> hashes;   ///< by item
+  std::array<std::uint8_t, Chunk::kCapacity> found;     ///< packets of the numbers after those of the items
+  std::uint16_t found_count;
+  std::uint32_t state;  ///< of the table before the search
+};
 
 GSwitch::GSwitch(Settings settings, const FunctionContext& context)
     : structure_(std::move(settings.structure)),
       grace_periods_(context.grace_periods),
       ports_(context.ports.begin(), context.ports.end()),
       list_(RuleFields::openflow, structure_.name(), std::random_device{}(), context.grace_periods, context.workers),
-      warnings_(std::move(settings.warnings)) {
+      warnings_(std::move(settings.warnings)),
+      cache_entries_(settings.cache),
+      counters_(context.workers) {
+  for (std::size_t i = 0; i < context.workers; ++i) {
+    caches_.push_back(std::make_unique<Cache>(cache_entries_, std::random_device{}()));
+  }
   put_in_force(std::move(settings.entries));
   saved_ = own_flows();
 }
@@ -84,33 +119,81 @@ void GSwitch::bind(std::span<const PortInfo> ports) {
   for (auto& [text, actions] : plans_) actions->sort(ports_);
 }
 
+void GSwitch::prepare(std::uint16_t worker) noexcept {
+  list_.prepare(worker);
+  caches_[worker]->touch();
+}
+
 void GSwitch::pre_shade(Chunk& chunk) noexcept {
   auto& columns = *chunk.columns.take<Columns>(1);
   std::uint32_t items = 0;
   for (std::uint16_t i = 0; i < chunk.size; ++i) {
     if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
-    const rte_mbuf* const packet = chunk.packets[i];
-    if (!read_packet(rte_pktmbuf_mtod(packet, const std::uint8_t*), packet->data_len, packet->pkt_len,
-                     static_cast<std::uint16_t>(chunk.rx_port + 1), columns.keys[items], columns.layers[items])) {
+    if (!read(*chunk.packets[i], static_cast<std::uint16_t>(chunk.rx_port + 1), columns.keys[items],
+              columns.layers[i])) {
       chunk.verdicts[i] = drop(kRunt);
       continue;
     }
     chunk.packet_of_item[items++] = static_cast<std::uint8_t>(i);
   }
   chunk.batch.items = items;
+  columns.found_count = 0;
+  if (!chunk.is_dry_run) ask_cache(chunk, columns);
   chunk.batch.inputs[0] = columns.keys.data();
   chunk.batch.outputs[0] = columns.numbers.data();
   chunk.stage_scratch = &columns;
 }
 
+/// Leaves the keys that the cache does not have as items.
+void GSwitch::ask_cache(Chunk& chunk, Columns& columns) noexcept {
+  Cache& cache = *caches_[chunk.worker];
+  const std::uint32_t count = chunk.batch.items;
+  columns.state = state_.load(std::memory_order_acquire);
+  cache.begin(columns.state, steady_ms());
+  for (std::uint32_t i = 0; i < count; ++i) columns.hashes[i] = cache.hash(columns.keys[i]);
+  if (is_changing(columns.state) || !cache.is_on()) return;
+  for (std::uint32_t i = 0; i < count; ++i) cache.prefetch(columns.hashes[i]);
+  std::uint32_t items = 0;
+  std::array<std::uint32_t, Chunk::kCapacity> numbers;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint8_t packet = chunk.packet_of_item[i];
+    if (const auto number = cache.find(columns.hashes[i], columns.keys[i])) {
+      columns.found[columns.found_count] = packet;
+      numbers[columns.found_count++] = *number;
+      continue;
+    }
+    if (items != i) {
+      columns.keys[items] = columns.keys[i];
+      columns.hashes[items] = columns.hashes[i];
+    }
+    chunk.packet_of_item[items++] = packet;
+  }
+  std::copy_n(numbers.begin(), columns.found_count, columns.numbers.begin() + items);
+  chunk.batch.items = items;
+}
+
+/// Stores the answers, unless the table has changed during the search.
+void GSwitch::fill_cache(const Chunk& chunk, const Columns& columns) noexcept {
+  counters_.add(chunk.worker, kFoundInCache, columns.found_count);
+  counters_.add(chunk.worker, kFoundInTable, chunk.batch.items);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (is_changing(columns.state) || state_.load(std::memory_order_relaxed) != columns.state) return;
+  Cache& cache = *caches_[chunk.worker];
+  for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
+    cache.put(columns.hashes[item], columns.keys[item], columns.numbers[item], columns.state);
+  }
+}
+
 void GSwitch::post_shade(Chunk& chunk) noexcept {
   const auto& columns = *static_cast<const Columns*>(chunk.stage_scratch);
   const std::uint64_t now = steady_ms();
-  for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
-    const std::uint32_t number = columns.numbers[item];
-    const std::uint8_t packet = chunk.packet_of_item[item];
+  if (!chunk.is_dry_run) fill_cache(chunk, columns);
+  const std::uint32_t items = chunk.batch.items;
+  for (std::uint32_t i = 0; i < items + columns.found_count; ++i) {
+    const std::uint32_t number = columns.numbers[i];
+    const std::uint8_t packet = i < items ? chunk.packet_of_item[i] : columns.found[i - items];
     if (!chunk.is_dry_run) list_.count(chunk.worker, number, chunk.packets[packet]->pkt_len, now);
-    const std::uint16_t outcome = carry_out(*plan_of_[number], columns.layers[item], chunk, packet);
+    const std::uint16_t outcome = carry_out(*plan_of_[number], columns.layers[packet], chunk, packet);
     if (outcome != kDone) chunk.verdicts[packet] = drop_or_punt(outcome);
   }
 }
@@ -174,6 +257,10 @@ std::uint16_t GSwitch::output(const CompiledActions& actions, PacketLayers layer
 std::vector<std::string> GSwitch::differences(const Function& next, const ConfigNode& config) const {
   const auto& other = dynamic_cast<const GSwitch&>(next);
   structure_.require_same(other.structure_, config);
+  if (cache_entries_ != other.cache_entries_) {
+    const ConfigNode node = config.get("cache");
+    throw(node.present() ? node : config).error("another `cache` takes a restart");
+  }
   const auto same = [](const PortInfo& a, const PortInfo& b) { return a.name == b.name; };
   if (!std::ranges::equal(ports_, other.ports_, same)) {
     throw config.error("other ports take a restart, as flows name ports by number");
@@ -228,30 +315,39 @@ void GSwitch::put_in_force(std::vector<FlowEntry> entries) {
     own[entry.actions.get()] = actions.get();
     used.insert(actions.get());
   }
-  list_.replace(std::move(entries),
-                [&](std::uint32_t number, const FlowEntry& entry) { plan_of_[number] = own.at(entry.actions.get()); });
+  {
+    const Changing changing(state_);
+    list_.replace(std::move(entries), [&](std::uint32_t number, const FlowEntry& entry) {
+      plan_of_[number] = own.at(entry.actions.get());
+    });
+  }
   flows_.store(list_.entries().size() - 1, std::memory_order_relaxed);
   if (plans_.size() == used.size()) return;
   grace_periods_.elapsed(grace_periods_.start(), true);  // packets in flight may still use the old actions
   std::erase_if(plans_, [&](const auto& actions) { return !used.contains(actions.second.get()); });
 }
 
-std::string GSwitch::trace(const Chunk& chunk, std::uint16_t packet) const {
-  const std::optional<std::size_t> item = item_of(chunk, packet);
-  if (!item) return "no flow was looked for";
+std::optional<std::uint32_t> GSwitch::number_of(const Chunk& chunk, std::uint16_t packet) {
   const auto& columns = *static_cast<const Columns*>(chunk.stage_scratch);
-  const std::uint32_t number = columns.numbers[*item];
-  const std::uint32_t line = list_.line(number);
-  if (line == 0 || line == rule_list::kByCommand) return plan_of_[number]->text;
-  return fmt::format("flow of line {}: {}", line, plan_of_[number]->text);
+  if (const auto item = item_of(chunk, packet)) return columns.numbers[*item];
+  const std::span found(columns.found.data(), columns.found_count);
+  const auto at = std::ranges::find(found, packet);
+  if (at == found.end()) return std::nullopt;
+  return columns.numbers[chunk.batch.items + static_cast<std::size_t>(at - found.begin())];
+}
+
+std::string GSwitch::trace(const Chunk& chunk, std::uint16_t packet) const {
+  const auto number = number_of(chunk, packet);
+  if (!number) return "no flow was looked for";
+  const std::uint32_t line = list_.line(*number);
+  if (line == 0 || line == rule_list::kByCommand) return plan_of_[*number]->text;
+  return fmt::format("flow of line {}: {}", line, plan_of_[*number]->text);
 }
 
 nlohmann::ordered_json GSwitch::explain(const Chunk& chunk, std::uint16_t packet) const {
-  const std::optional<std::size_t> item = item_of(chunk, packet);
   auto explained = nlohmann::ordered_json::object();
-  if (!item) return explained;
-  const auto& columns = *static_cast<const Columns*>(chunk.stage_scratch);
-  const FlowEntry* const entry = list_.entry(columns.numbers[*item]);
+  const auto number = number_of(chunk, packet);
+  const FlowEntry* const entry = number ? list_.entry(*number) : nullptr;
   if (entry == nullptr) return explained;
   explained["flow"] = text_of(*entry);
   explained["line"] = rule_list::line_or_null(entry->line);
@@ -264,14 +360,27 @@ nlohmann::ordered_json GSwitch::show(std::string_view topic, std::span<const std
     throw std::invalid_argument("there is nothing to show under '" + std::string(topic) + "'");
   }
   if (!arguments.empty()) throw std::invalid_argument("gswitch-shader takes no arguments");
-  return structure_.show(flows_.load(std::memory_order_relaxed), list_.memory_bytes());
+  auto shown = structure_.show(flows_.load(std::memory_order_relaxed), list_.memory_bytes());
+  shown["cache"] = {{"entries", cache_entries_},
+                    {"found_in_cache", counters_.sum(kFoundInCache)},
+                    {"found_in_table", counters_.sum(kFoundInTable)}};
+  return shown;
 }
 
 std::vector<FunctionMetric> GSwitch::metrics() const {
+  const auto packets_of = [this](Counted counted, const char* found) {
+    return FunctionMetric{.name = "gswitch_packets",
+                          .help = "Packets by the place where their flow was found.",
+                          .kind = FunctionMetric::Kind::counter,
+                          .value = counters_.sum(counted),
+                          .labels = {{"found", found}}};
+  };
   return {{.name = "gswitch_flows",
            .help = "Flows of the table.",
            .kind = FunctionMetric::Kind::gauge,
-           .value = flows_.load(std::memory_order_relaxed)}};
+           .value = flows_.load(std::memory_order_relaxed)},
+          packets_of(kFoundInCache, "cache"),
+          packets_of(kFoundInTable, "table")};
 }
 
 }  // namespace penumbra::gswitch

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,8 +15,11 @@
 
 #include "functions/gswitch/packet_key.h"
 #include "functions/gswitch/settings.h"
+#include "functions/rule_list/exact_cache.h"
 #include "functions/rule_list/list.h"
 #include "penumbra/lookup_function.h"
+#include "penumbra/per_worker.h"
+#include "tables/rules/rules.shader.h"
 
 namespace penumbra::gswitch {
 
@@ -30,7 +34,7 @@ class GSwitch final : public LookupFunction {
   std::string shader() const override { return list_.shader(); }
   Table* table() override { return &list_.table(); }
   void bind(std::span<const PortInfo> ports) override;
-  void prepare(std::uint16_t worker) noexcept override { list_.prepare(worker); }
+  void prepare(std::uint16_t worker) noexcept override;
   void pre_shade(Chunk& chunk) noexcept override;
   void post_shade(Chunk& chunk) noexcept override;
   std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override;
@@ -45,6 +49,14 @@ class GSwitch final : public LookupFunction {
   std::vector<FunctionMetric> metrics() const override;
 
  private:
+  struct Columns;
+  using Cache = rule_list::ExactCache<rules_key>;
+  /// Counters of packets.
+  enum Counted : std::uint8_t { kFoundInCache, kFoundInTable, kCounted };
+
+  void ask_cache(Chunk& chunk, Columns& columns) noexcept;
+  void fill_cache(const Chunk& chunk, const Columns& columns) noexcept;
+  static std::optional<std::uint32_t> number_of(const Chunk& chunk, std::uint16_t packet);
   std::uint16_t carry_out(const CompiledActions& actions, PacketLayers layers, Chunk& chunk,
                           std::uint8_t packet) const noexcept;
   std::uint16_t output(const CompiledActions& actions, PacketLayers layers, Chunk& chunk,
@@ -62,6 +74,11 @@ class GSwitch final : public LookupFunction {
   const std::vector<std::string> warnings_;
   HugeArray<const CompiledActions*> plan_of_{kMostRules + 1};  ///< by entry number
   std::atomic<std::size_t> flows_{0};
+  const std::size_t cache_entries_;
+  std::vector<std::unique_ptr<Cache>> caches_;  ///< by worker
+  /// The state of the table for the caches. Odd while the table changes.
+  std::atomic<std::uint32_t> state_{0};
+  Counters<kCounted> counters_;
 };
 
 }  // namespace penumbra::gswitch

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -274,6 +275,36 @@ TEST_F(GSwitchTest, EveryStructureOnEveryEngineDecidesAlike) {
   }
 }
 
+/// Flows change by commands between packets. The model is the port of each flow.
+TEST_F(GSwitchTest, TheCacheIsNeverOutOfDate) {
+  constexpr std::uint16_t kFlows = 8;
+  for (const std::string cache : {"0", "4", "64"}) {
+    std::string lines;
+    for (int i = 0; i < kFlows; ++i) lines += "udp,tp_dst=" + std::to_string(i) + " actions=output:2\n";
+    create(lines, ", cache: " + cache);
+    std::vector<std::uint16_t> port_of(kFlows, 1);
+    std::mt19937 random(7);
+    constexpr int kPackets = 3000;
+    for (int i = 0; i < kPackets; ++i) {
+      const auto flow = static_cast<std::uint16_t>(random() % kFlows);
+      if (random() % 16 == 0) {
+        port_of[flow] = static_cast<std::uint16_t>(1 + random() % 2);
+        const std::string entry =
+            "udp,tp_dst=" + std::to_string(flow) + " actions=output:" + std::to_string(port_of[flow] + 1);
+        function_->prepare("flow", "replace", {.text = entry, .name = "command"})->apply();
+      }
+      ASSERT_TRUE(fate(FrameSpec{.destination_port = flow}).sent.contains(port_of[flow])) << i << ", cache " << cache;
+      ASSERT_THAT(trace_, HasSubstr("output:" + std::to_string(port_of[flow] + 1)));
+    }
+    const auto shown = function_->show("gswitch-shader", {})["cache"];
+    const int found = shown["found_in_cache"];
+    EXPECT_EQ(found > 0, cache != "0");
+    EXPECT_EQ(shown["found_in_table"], kPackets - found);
+  }
+  EXPECT_THAT(message_of([this] { function_->differences(*make("", ", cache: 1"), parse("{cache: 1}")); }),
+              HasSubstr("another `cache` takes a restart"));
+}
+
 TEST_F(GSwitchTest, AWrongConfigurationIsRefusedWithItsPlace) {
   const auto expect_refusal = [this](const std::string& flows, const std::string& text, const std::string& message) {
     write("table", flows);
@@ -284,6 +315,7 @@ TEST_F(GSwitchTest, AWrongConfigurationIsRefusedWithItsPlace) {
   expect_refusal("", "{flows: table, miss: forward}", "drop");
   expect_refusal("", "{flows: table, shader: tupel}", "did you mean 'tuple'?");
   expect_refusal("", "{flows: table, flow: x}", "flow");
+  expect_refusal("", "{flows: table, cache: -1}", "1048576");
   expect_refusal("# ok\nactions=outptu:1\n", "{flows: table}", "table:2:");
   expect_refusal("actions=drop\nactions=output:5\n", "{flows: table}", "table:2: there is no port 5");
   expect_refusal("actions=drop\n\narp actions=normal\n", "{flows: table}", "table:3: 'normal' cannot be done");

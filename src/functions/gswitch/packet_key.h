@@ -72,22 +72,23 @@ inline void read_arp(const std::uint8_t* frame, std::size_t at, std::size_t read
 
 }  // namespace detail
 
-/// Reads the first `readable` bytes of a frame of `bytes` bytes, and nothing after them. `in_port` is the number of the
-/// ingress port in flows. Returns false if the frame ends within its Ethernet header or tag.
-inline bool read_packet(const std::uint8_t* frame, std::size_t readable, std::size_t bytes, std::uint16_t in_port,
-                        rules_key& key, PacketLayers& layers) {
+/// Reads the first `readable` bytes of a frame of `bytes` bytes, and nothing after them. The parser described these
+/// bytes as `parsed`. `in_port` is the number of the ingress port in flows. Returns false if the frame ends within its
+/// Ethernet header or tag.
+inline bool read_packet(const PacketHeaders& parsed, const std::uint8_t* frame, std::size_t readable, std::size_t bytes,
+                        std::uint16_t in_port, rules_key& key, PacketLayers& layers) {
   constexpr std::uint64_t kNoTag = 0xFFFF;
   constexpr std::uint64_t kSnap = 0xAAAA'0300'0000;
   constexpr std::size_t kSnapBytes = 8;
-  PacketHeaders headers;
-  parse_headers(frame, readable, bytes, headers);
-  const bool is_in_tag = headers.tags == 0 && ethertype::is_tag(headers.ethertype);
-  if (headers.network == 0 || is_in_tag) return false;
-  layers = {.is_tagged = headers.tags != 0};
+  const bool is_in_tag = parsed.tags == 0 && ethertype::is_tag(parsed.ethertype);
+  if (parsed.network == 0 || is_in_tag) return false;
+  layers = {.is_tagged = parsed.tags != 0};
   std::uint64_t vlan = kNoTag << 16;
   std::size_t payload = kEthernetBytes;
+  const PacketHeaders* headers = &parsed;
+  PacketHeaders after_snap;
   if (layers.is_tagged) {
-    vlan = std::uint64_t{headers.vlan()} << 16 | headers.tci >> 13;
+    vlan = std::uint64_t{parsed.vlan()} << 16 | parsed.tci >> 13;
     payload += kTagBytes;
   }
   layers.ethertype = load_be16(frame + payload - 2);
@@ -97,16 +98,22 @@ inline bool read_packet(const std::uint8_t* frame, std::size_t readable, std::si
       const std::uint16_t type = load_be16(frame + payload + 6);
       payload += kSnapBytes;
       if (type >= ethertype::kLeast) layers.ethertype = type;
-      headers = parse_network(frame, readable, bytes, payload, layers.ethertype);
+      after_snap = parse_network(frame, readable, bytes, payload, layers.ethertype);
+      headers = &after_snap;
     }
   }
   key = {{mac_at(frame + 6).value << 16 | in_port, mac_at(frame).value << 16 | layers.ethertype, 0, vlan, 0}};
   if (layers.ethertype == ethertype::kIpv4) {
-    detail::take_ipv4(headers, frame, readable, key, layers);
+    detail::take_ipv4(*headers, frame, readable, key, layers);
   } else if (layers.ethertype == ethertype::kArp || layers.ethertype == kRarpType) {
     detail::read_arp(frame, payload, readable, key);
   }
   return true;
+}
+/// Parses the bytes and reads them like the other read_packet().
+inline bool read_packet(const std::uint8_t* frame, std::size_t readable, std::size_t bytes, std::uint16_t in_port,
+                        rules_key& key, PacketLayers& layers) {
+  return read_packet(parse_headers(frame, readable, bytes), frame, readable, bytes, in_port, key, layers);
 }
 
 }  // namespace penumbra::gswitch

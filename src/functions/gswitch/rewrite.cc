@@ -152,6 +152,7 @@ bool Rewriter::set(const FlowAction& action) {
 
 bool set_fields(rte_mbuf& packet, PacketLayers& layers, std::span<const FlowAction> actions) noexcept {
   Rewriter rewriter(packet, layers);
+  headers_changed(packet);
   for (const FlowAction& action : actions) {
     if (!rewriter.set(action)) return false;
   }

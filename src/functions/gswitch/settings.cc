@@ -11,6 +11,7 @@
 #include "control/rules/flow_action.h"
 #include "control/rules/flow_syntax.h"
 #include "control/rules/places.h"
+#include "functions/rule_list/exact_cache.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::gswitch {
@@ -75,10 +76,13 @@ std::string text_of(const FlowEntry& entry) {
 }
 
 Settings read_settings(const ConfigNode& config, std::size_t router_ports) {
-  config.require_map({"flows", "miss", "shader", "engine"});
+  config.require_map({"flows", "miss", "shader", "cache", "engine"});
   constexpr std::array kMisses{"drop", "punt", "flood"};
   const std::string miss = config.get("miss").one_of(kMisses);
   Settings settings{.structure = rule_list::Structure(config), .entries = {}, .warnings = {}};
+  if (const ConfigNode node = config.get("cache"); node.present()) {
+    settings.cache = static_cast<std::size_t>(node.integer(0, rule_list::kMostCacheEntries));
+  }
   const ConfigNode flows = config.at("flows");
   settings.entries = control::parse_config_lines(
       flows, [router_ports](const auto& text, const auto& name) { return parse_entries(text, name, router_ports); });

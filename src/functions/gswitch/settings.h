@@ -36,13 +36,14 @@ struct Settings {
   std::vector<FlowEntry>
       entries;  ///< sorted by falling priority, and by line for equal priorities; the last entry is for a miss
   std::vector<std::string> warnings;
+  std::size_t cache = 16'384;  ///< entries of each worker's exact cache; 0: no cache
 };
 
 /// Returns the flows sorted by falling priority, without the entry for a miss. Throws InputError with the place in the
 /// text.
 std::vector<FlowEntry> parse_entries(std::string_view text, const std::string& name, std::size_t router_ports);
-/// Reads `{flows: FILE, miss: drop|punt|flood, shader: NAME|auto}` for a router with `router_ports` ports. Throws
-/// InputError.
+/// Reads `{flows: FILE, miss: drop|punt|flood, shader: NAME|auto, cache: N}` for a router with `router_ports` ports.
+/// Throws InputError.
 Settings read_settings(const ConfigNode& config, std::size_t router_ports);
 
 }  // namespace penumbra::gswitch

@@ -48,6 +48,7 @@ inline bool read_header(const std::uint8_t* frame, std::size_t bytes, FrameHeade
 inline bool set_tag(rte_mbuf& packet, bool is_tagged, std::uint16_t tag) {
   if (!is_tagged) return push_tag(packet, ethertype::kTag, tag);
   store_be16(rte_pktmbuf_mtod_offset(&packet, std::uint8_t*, kEthertypeAt + 2), tag);
+  headers_changed(packet);
   return true;
 }
 

@@ -25,7 +25,6 @@
 #include "functions/l2/oracle.h"
 #include "penumbra/errors.h"
 #include "testing/function_runner.h"
-#include "testing/message_of.h"
 #include "testing/pool_packets.h"
 
 namespace penumbra::l2 {
@@ -35,7 +34,6 @@ using function_testing::append;
 using function_testing::Bytes;
 using oracle::Judgement;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr std::uint16_t kPorts = 6;
 constexpr std::array<std::uint16_t, kPorts> kMtus{1500, 1400, 1200, 1500, 1000, 900};
@@ -470,34 +468,6 @@ TEST(Switch, ShowsNoMoreStationsThanItIsAsked) {
   EXPECT_EQ(show({"1"})["total"], 2 * kEach);
   EXPECT_EQ(show({"--limit", "0"})["stations"].size(), 0U);
   EXPECT_EQ(show({"--limit", "0"})["total"], 3 * kEach);
-}
-
-TEST(SwitchConfiguration, SaysWhatIsWrong) {
-  const std::vector<std::pair<std::string, std::string>> cases{
-      {"{port: {}}", "did you mean 'ports'?"},
-      {"{ports: {q0: {}}}", "did you mean 'p0'?"},
-      {"{ports: {p0: {access: 0}}}", "ports.p0.access"},
-      {"{ports: {p0: {access: 4095}}}", "4094"},
-      {"{ports: {p0: {access: 1, trunk: {vlans: [1]}}}}", "not both"},
-      {"{ports: {p0: {trunk: {}}}}", "vlans"},
-      {"{ports: {p0: {trunk: {vlans: []}}}}", "expected at least one VLAN"},
-      {"{ports: {p0: {trunk: {vlans: [20-10]}}}}", "found '20-10'"},
-      {"{ports: {p0: {trunk: {vlans: [1-4095]}}}}", "found '1-4095'"},
-      {"{ports: {p0: {trunk: {vlans: [x]}}}}", "found 'x'"},
-      {"{ports: {p0: {storm_control: {broadcast: 0}}}}", "broadcast"},
-      {"{ageing: 1000001}", "1000000"},
-      {"{max_stations: 0}", "max_stations"},
-      {"{static: [{mac: \"01:00:5e:00:00:01\", port: p0}]}", "expected the MAC address of a station"},
-      {"{static: [{mac: \"02:00:00:00:00:01\", port: p9}]}", "there is no port 'p9'"},
-      {"{static: [{mac: \"02:00:00:00:00:01\", vlan: 2, port: p0}]}", "no member of VLAN 2"},
-      {"{static: [{mac: \"02:00:00:00:00:01\", port: p0}, {mac: \"02:00:00:00:00:01\", port: p1}]}", "already"},
-      {"{ports: {p0: {trunk: {vlans: [2]}}}, static: [{mac: \"02:00:00:00:00:01\", port: p0}]}", "expected a vlan"},
-      {"{max_stations: 1, static: [{mac: \"02:00:00:00:00:01\", port: p0}, {mac: \"02:00:00:00:00:02\", port: p1}]}",
-       "these are 2 stations"},
-  };
-  for (const auto& [text, wanted] : cases) {
-    EXPECT_THAT(message_of([&] { read_configuration(parse(text), some_ports()); }), HasSubstr(wanted)) << text;
-  }
 }
 
 }  // namespace

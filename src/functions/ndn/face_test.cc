@@ -8,6 +8,7 @@
 #include "functions/ndn/testing.h"
 #include "functions/ndn/transport.h"
 #include "testing/message_of.h"
+#include "testing/packet.h"
 
 namespace penumbra::ndn {
 namespace {
@@ -117,18 +118,25 @@ TEST(Transport, ReadsWhatItWrites) {
       std::vector<std::uint8_t> frame(far.header_bytes(face) + size, 0x5A);
       far.write_header(face, 0, frame.data(), size);
       Received received;
-      ASSERT_EQ(near.receive(frame, frame.size(), 0, received), Arrival::received) << faces[face].name;
+      // A packet of `bytes` bytes whose first `first` bytes are in its first segment.
+      const auto arrival_of = [&](std::size_t first, std::size_t bytes, std::uint16_t port) {
+        function_testing::Packet packet({frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(first)});
+        packet.mbuf.pkt_len = static_cast<std::uint32_t>(bytes);
+        return near.receive(packet.mbuf, port, received);
+      };
+      function_testing::Packet whole(frame);
+      ASSERT_EQ(near.receive(whole.mbuf, 0, received), Arrival::received) << faces[face].name;
       EXPECT_EQ(received.face, face);
       EXPECT_EQ(received.udp_port, face == 2 ? 40'000 : face == 3 ? 7000 : 0);
       EXPECT_EQ(received.packet.size(), size);
-      EXPECT_EQ(received.packet.data(), frame.data() + far.header_bytes(face));
-      EXPECT_NE(near.receive(frame, frame.size(), 1, received), Arrival::received) << "another port";
-      EXPECT_EQ(near.receive(Bytes(frame).first(frame.size() - 1), frame.size(), 0, received), Arrival::segmented);
+      EXPECT_EQ(received.packet.data(), whole.bytes.data() + far.header_bytes(face));
+      EXPECT_NE(arrival_of(frame.size(), frame.size(), 1), Arrival::received) << "another port";
+      EXPECT_EQ(arrival_of(frame.size() - 1, frame.size(), 0), Arrival::segmented);
       if (face < 2) continue;
-      EXPECT_EQ(near.receive(Bytes(frame).first(frame.size() - 1), frame.size() - 1, 0, received), Arrival::truncated);
+      EXPECT_EQ(arrival_of(frame.size() - 1, frame.size() - 1, 0), Arrival::truncated);
       for (std::size_t at = 14; at < frame.size(); ++at) {
         frame[at] ^= 4;
-        const Arrival arrival = near.receive(frame, frame.size(), 0, received);
+        const Arrival arrival = arrival_of(frame.size(), frame.size(), 0);
         const bool only_ip6 = face == 3 && at < 22;  // no checksum covers version, class, flow label and hop limit
         if (!only_ip6) {
           EXPECT_NE(arrival, Arrival::received) << faces[face].name << " " << at;
@@ -168,7 +176,8 @@ TEST(Transport, LeavesToOthersWhatIsNotItsOwn) {
     const std::uint8_t before = frame[at];
     if (value >= 0) frame[at] = static_cast<std::uint8_t>(value);
     Received received;
-    const Arrival result = transport.receive(frame, frame.size(), 0, received);
+    function_testing::Packet packet(frame);
+    const Arrival result = transport.receive(packet.mbuf, 0, received);
     frame[at] = before;
     return result;
   };
@@ -186,7 +195,8 @@ TEST(Transport, LeavesToOthersWhatIsNotItsOwn) {
   EXPECT_EQ(arrival(40, 1), Arrival::bad_checksum);
   for (std::size_t size = 14; size < frame.size(); ++size) {
     Received received;
-    EXPECT_NE(transport.receive(Bytes(frame).first(size), size, 0, received), Arrival::received);
+    function_testing::Packet packet({frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(size)});
+    EXPECT_NE(transport.receive(packet.mbuf, 0, received), Arrival::received);
   }
 }
 

@@ -19,6 +19,7 @@
 #include "functions/ndn/name_uri.h"
 #include "functions/ndn/nonce.h"
 #include "functions/ndn/routes.h"
+#include "packet/mbuf_metadata.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::ndn {
@@ -147,12 +148,12 @@ void NdnFunction::bind(std::span<const PortInfo> ports) {
 }
 
 /// Returns the reason to refuse a frame before its name is looked up or its token is opened, or std::nullopt.
-std::optional<Outcome> NdnFunction::objection(const rte_mbuf& packet, std::uint16_t port, Incoming& incoming) const {
+std::optional<Outcome> NdnFunction::objection(rte_mbuf& packet, std::uint16_t port, Incoming& incoming) const {
   const Bytes frame(rte_pktmbuf_mtod(&packet, const std::uint8_t*), packet.data_len);
   if (frame.size() < kEthernetBytes) return Outcome::runt;
   if (!stations_[port].accepts(frame.data())) return Outcome::wrong_mac;
   Received received;
-  const Arrival arrival = transport_.receive(frame, packet.pkt_len, port, received);
+  const Arrival arrival = transport_.receive(packet, port, received);
   if (arrival != Arrival::received) return outcome_of(arrival);
   incoming.face = received.face;
   incoming.udp_port = received.udp_port;
@@ -261,6 +262,7 @@ Verdict NdnFunction::send(rte_mbuf& packet, Incoming& incoming, const LpHeader& 
   }
   std::ranges::copy(lp, begin + link_bytes);
   transport_.write_header(face, udp_port, begin, lp.size() + network_bytes);
+  headers_changed(packet);
   count(face, counted, worker);
   return Verdict::send(port.index);
 }
@@ -319,7 +321,7 @@ void NdnFunction::exchange(Function& next) {
 
 /// The trace of a sent packet shows the packet as sent.
 std::string NdnFunction::trace(const Chunk& chunk, std::uint16_t packet) const {
-  const rte_mbuf& mbuf = *chunk.packets[packet];
+  rte_mbuf& mbuf = *chunk.packets[packet];
   const Verdict given = chunk.verdicts[packet];
   const std::optional<std::size_t> item = item_of(chunk, packet);
   Incoming incoming;

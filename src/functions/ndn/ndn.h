@@ -68,7 +68,7 @@ class NdnFunction final : public LookupFunction {
 
   static std::uint16_t counting_worker(const Chunk& chunk) { return chunk.is_dry_run ? kNoWorker : chunk.worker; }
 
-  std::optional<Outcome> objection(const rte_mbuf& packet, std::uint16_t port, Incoming& incoming) const;
+  std::optional<Outcome> objection(rte_mbuf& packet, std::uint16_t port, Incoming& incoming) const;
   Verdict forward_interest(rte_mbuf& packet, Incoming& incoming, std::uint16_t next_hop, std::uint16_t worker);
   Verdict forward_back(rte_mbuf& packet, Incoming& incoming, std::uint16_t worker);
   Verdict send(rte_mbuf& packet, Incoming& incoming, const LpHeader& header, std::uint16_t face, std::uint16_t udp_port,

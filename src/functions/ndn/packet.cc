@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/sha256.h"
+#include "crypto/digest.h"
 
 namespace penumbra::ndn {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/sha256.h"
+#include "crypto/digest.h"
 #include "functions/ndn/name_uri.h"
 #include "penumbra/ip.h"
 

@@ -6,7 +6,8 @@
 
 #include "packet/checksum.h"
 #include "packet/edits.h"
-#include "packet/parse.h"
+#include "packet/mbuf_gather.h"
+#include "packet/mbuf_metadata.h"
 #include "penumbra/bytes.h"
 
 namespace penumbra::ndn {
@@ -97,20 +98,22 @@ void Transport::bind(std::span<const PortInfo> ports) {
   }
 }
 
-Arrival Transport::receive(Bytes frame, std::size_t bytes, std::uint16_t port, Received& received) const {
+Arrival Transport::receive(rte_mbuf& packet, std::uint16_t port, Received& received) const {
+  if (packet.nb_segs > 1) gather(packet, packet.pkt_len);
+  const Bytes frame(rte_pktmbuf_mtod(&packet, const std::uint8_t*), packet.data_len);
   const std::uint16_t ethertype = load_be16(frame.data() + kEthertypeAt);
-  if (ethertype == kIpv4Ethertype || ethertype == kIpv6Ethertype) return receive_udp(frame, bytes, port, received);
+  if (ethertype == kIpv4Ethertype || ethertype == kIpv6Ethertype) return receive_udp(packet, frame, port, received);
   if (ethertype != kEthertype) return Arrival::not_ndn;
   const MacAddress to = mac_at(frame.data());
   const auto face = table_.find(port, mac_at(frame.data() + 6), to.is_multicast());
   if (!face || (to.is_multicast() && to != kMulticastGroup)) return Arrival::unknown_face;
-  if (frame.size() < bytes) return Arrival::segmented;
+  if (frame.size() < packet.pkt_len) return Arrival::segmented;
   received = {*face, 0, true, frame.subspan(kEthernetBytes)};
   return Arrival::received;
 }
 
-Arrival Transport::receive_udp(Bytes frame, std::size_t bytes, std::uint16_t port, Received& received) const {
-  const PacketHeaders headers = parse_headers(frame.data(), frame.size(), bytes);
+Arrival Transport::receive_udp(rte_mbuf& packet, Bytes frame, std::uint16_t port, Received& received) const {
+  const PacketHeaders& headers = headers_of(packet);
   if ((frame[0] & 1) != 0 || !is_udp(headers, frame)) return Arrival::not_ndn;
   const std::uint8_t* const udp = frame.data() + headers.transport;
   const auto [local, remote] = ends_of(headers, frame);

@@ -43,8 +43,8 @@ class Transport {
   /// Builds the headers of all faces. The ports must be open.
   void bind(std::span<const PortInfo> ports);
 
-  /// Finds the face of a frame of `bytes` bytes that arrived at `port`. `frame` has the accessible bytes, at least 14.
-  Arrival receive(Bytes frame, std::size_t bytes, std::uint16_t port, Received& received) const;
+  /// Finds the face of a packet that arrived at `port`. The first segment has at least 14 bytes.
+  Arrival receive(rte_mbuf& packet, std::uint16_t port, Received& received) const;
 
   std::size_t header_bytes(std::uint16_t face) const { return headers_[face].size; }
   /// Writes the header before a packet. `udp_port` is used only if the face's remote end has no UDP port.
@@ -56,7 +56,7 @@ class Transport {
     std::size_t size = 0;
   };
 
-  Arrival receive_udp(Bytes frame, std::size_t bytes, std::uint16_t port, Received& received) const;
+  Arrival receive_udp(rte_mbuf& packet, Bytes frame, std::uint16_t port, Received& received) const;
 
   FaceTable table_;
   std::vector<Header> headers_;  ///< by face, without lengths and checksums

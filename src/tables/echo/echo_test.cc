@@ -9,6 +9,7 @@
 
 #include "echo.shader.h"
 #include "engines/conformance.h"
+#include "engines/waiting_testing.h"
 
 namespace penumbra {
 namespace {
@@ -32,6 +33,15 @@ TEST_P(EchoShader, GivesTheRemainderByTheNumberOfPorts) {
       for (std::size_t i = 0; i < integers.size(); ++i) ASSERT_EQ(chosen[i], integers[i] % ports) << integers[i];
     }
   }
+}
+
+TEST_P(EchoShader, WakesAServiceThatWaits) {
+  Table table("echo");
+  const echo_view view{1009};
+  table.publish(view, {});
+  const auto engine = create_engine(GetParam());
+  engine->use_table(table);
+  conformance::expect_that_waiting_returns_batches(*engine, table, 1009);
 }
 
 TEST_P(EchoShader, SeesANewViewOnceItIsPublished) {

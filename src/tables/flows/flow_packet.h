@@ -42,7 +42,7 @@ namespace detail {
 inline FlowFrame kind_of(const PacketHeaders& headers) {
   using Fault = HeaderFault;
   const Fault fault = headers.fault;
-  if (headers.is_ip()) {
+  if (headers.is_ip()) [[likely]] {
     const bool is_malformed =
         headers.has(PacketHeaders::kTruncated) || fault == Fault::ip_header_length || fault == Fault::ip_total_length;
     return is_malformed ? FlowFrame::malformed : FlowFrame::flow;
@@ -59,17 +59,17 @@ inline flow_key key_of(const PacketHeaders& headers, const std::uint8_t* frame, 
   flow.is_ipv6 = headers.has(PacketHeaders::kIpv6);
   flow.protocol = headers.protocol;
   flow.vlan = headers.vlan();
-  if (flow.is_ipv6) {
+  if (flow.is_ipv6) [[unlikely]] {
     flow.source = {load_be64(ip + 8), load_be64(ip + 16)};
     flow.destination = {load_be64(ip + 24), load_be64(ip + 32)};
   } else {
     flow.source.low = load_be32(ip + 12);
     flow.destination.low = load_be32(ip + 16);
   }
-  if (has_ports) {
+  if (has_ports) [[likely]] {
     flow.source_port = headers.source_port;
     flow.destination_port = headers.destination_port;
-    if (headers.has(PacketHeaders::kIcmp)) {
+    if (headers.has(PacketHeaders::kIcmp)) [[unlikely]] {
       flow.destination_port = static_cast<std::uint16_t>(headers.icmp_type << 8 | headers.icmp_code);
     }
   }
@@ -87,7 +87,8 @@ inline FlowFrame read_frame(const PacketHeaders& headers, const std::uint8_t* fr
     return FlowFrame::malformed;
   }
   const FlowFrame what = detail::kind_of(headers);
-  if (what != FlowFrame::flow) return what;
+  if (what != FlowFrame::flow) [[unlikely]]
+    return what;
   packet.bytes = headers.end - headers.network;
   const bool is_whole = !headers.has(PacketHeaders::kFragment);
   if (is_whole) packet.tcp_flags = headers.tcp_flags;

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "tables/cuda_form.h"
+#include "penumbra/cuda_form.h"
 #include "tables/flows/flows.shader.h"
 
 namespace penumbra::flows {

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "tables/cuda_form.h"
+#include "penumbra/cuda_form.h"
 #include "tables/ipv6_lengths/ipv6_lengths.shader.h"
 
 namespace penumbra::ipv6_lengths {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "penumbra/rule.h"
+#include "tables/rules_tuple/sparse_match.h"
 
 namespace penumbra {
 
@@ -24,7 +24,7 @@ class HeaderSample {
 
   HeaderSample(std::size_t words, std::uint64_t seed) : words_(words), random_(seed) { headers_.reserve(kHeaders); }
 
-  void show(const RuleWords& mask, const std::uint64_t* value) {
+  void show(const SparseWords& mask, const SparseWords& value) {
     if (seen_ < kMemory) ++seen_;
     if (headers_.size() < kHeaders) {
       headers_.push_back(draw(mask, value));
@@ -32,11 +32,11 @@ class HeaderSample {
       headers_[place] = draw(mask, value);
     }
   }
-  std::span<const RuleWords> headers() const { return headers_; }
+  std::span<const SparseWords> headers() const { return headers_; }
 
  private:
-  RuleWords draw(const RuleWords& mask, const std::uint64_t* value) {
-    RuleWords header{};
+  SparseWords draw(const SparseWords& mask, const SparseWords& value) {
+    SparseWords header{};
     for (std::size_t word = 0; word < words_; ++word) header[word] = value[word] | (random_.next() & ~mask[word]);
     return header;
   }
@@ -44,7 +44,7 @@ class HeaderSample {
   const std::size_t words_;
   Random random_;
   std::uint32_t seen_ = 0;
-  std::vector<RuleWords> headers_;
+  std::vector<SparseWords> headers_;
 };
 
 }  // namespace penumbra

@@ -16,7 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tables/cuda_form.h"
+#include "penumbra/cuda_form.h"
 #include "tables/rules_tuple/rules_bloom.shader.h"
 
 namespace penumbra {

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "tables/cuda_form.h"
+#include "penumbra/cuda_form.h"
 #include "tables/rules_tuple/rules_tuple.shader.h"
 
 namespace penumbra::rules_tuple {

@@ -27,6 +27,7 @@
 #include "tables/rules_tuple/subtable_group.h"
 
 enum {
+  RULES_SPARSE_WORDS = 14,   /* words of a sparse key (rules_sparse.shader.h) */
   RULES_TUPLE_HAS_RANGES = 1 /* bit in a record's `ranges`, below the number of its subtable */
 };
 
@@ -44,6 +45,8 @@ struct rules_tuple_view {
   const struct rules_subtable* subtables; /* the list's */
   const uint64_t* group;                  /* their masks, salts, filters and prefilters (subtable_group.h) */
   const uint64_t* filter;                 /* rules_bloom.shader.h's */
+  const uint64_t* more;                   /* further words of the values of sparse rules */
+  const uint64_t* sparse_secret;          /* RULES_SPARSE_WORDS secrets; `secret` has the first of them */
   uint64_t secret[RULES_WORDS];
 };
 

@@ -23,11 +23,9 @@ std::uint32_t SubtableFilters::bits_per_rule_for(std::size_t subtables) {
   return subtables <= 256 ? 16 : 32;
 }
 
-SubtableFilters::SubtableFilters(SubtableList& subtables, std::size_t words,
-                                 const std::array<std::uint64_t, RULES_WORDS>& secrets, GracePeriods& grace_periods,
-                                 std::optional<std::uint32_t> bits_per_rule)
+SubtableFilters::SubtableFilters(SubtableList& subtables, std::size_t words, const SparseWords& secrets,
+                                 GracePeriods& grace_periods, std::optional<std::uint32_t> bits_per_rule)
     : subtables_(subtables),
-      key_words_(words),
       secrets_(secrets),
       sample_(words, Random::mixed(secrets.front())),
       bits_per_rule_(bits_per_rule),
@@ -68,12 +66,18 @@ bool SubtableFilters::make_room(const Subtable& of) {
   return true;
 }
 
-void SubtableFilters::add(Subtable& of, const std::uint64_t* value) {
-  sample_.show(of.mask, value);
+std::vector<SparseWords> SubtableFilters::headers_of(const Subtable& of) const {
+  std::vector<SparseWords> headers;
+  for (const SparseWords& header : sample_.headers()) headers.push_back(of.used.gathered(header));
+  return headers;
+}
+
+void SubtableFilters::add(Subtable& of, const SparseWords& value) {
+  sample_.show(of.used.scattered(of.mask), of.used.scattered(value));
   if (of.filter != 0) count(of, of.filter, of.prefilter, of.counts, value);
 }
 
-void SubtableFilters::remove(Subtable& of, const std::uint64_t* value) {
+void SubtableFilters::remove(Subtable& of, const SparseWords& value) {
   if (of.filter == 0) return;
   for_each_bit(of, of.filter, of.prefilter, value, [&](std::uint64_t word, std::uint32_t bit) {
     std::uint8_t& rules = of.counts[(word - run_of(of.prefilter).begin) * 64 + bit];
@@ -127,9 +131,8 @@ SubtableFilters::Run SubtableFilters::take(unsigned bits) {
 
 template <class Visit>
 void SubtableFilters::for_each_bit(const Subtable& of, std::uint64_t filter, std::uint64_t prefilter,
-                                   const std::uint64_t* value, Visit visit) const {
-  const std::uint32_t hash =
-      rules_bloom_hash(secrets_.data(), value, of.mask.data(), 1, static_cast<std::uint32_t>(key_words_));
+                                   const SparseWords& value, Visit visit) const {
+  const std::uint32_t hash = rules_bloom_hash(secrets_.data(), value.data(), of.mask.data(), 1, of.used.count());
   for (std::uint32_t function = 0; function < RULES_BLOOM_HASHES; ++function) {
     visit(rules_bloom_word(filter, hash), rules_bloom_bit(hash, function));
   }
@@ -137,7 +140,7 @@ void SubtableFilters::for_each_bit(const Subtable& of, std::uint64_t filter, std
 }
 
 void SubtableFilters::count(const Subtable& of, std::uint64_t filter, std::uint64_t prefilter,
-                            std::vector<std::uint8_t>& counts, const std::uint64_t* value) {
+                            std::vector<std::uint8_t>& counts, const SparseWords& value) {
   for_each_bit(of, filter, prefilter, value, [&](std::uint64_t word, std::uint32_t bit) {
     std::uint8_t& rules = counts[(word - run_of(prefilter).begin) * 64 + bit];
     if (rules == kMany || ++rules > 1) return;

@@ -47,8 +47,8 @@ class SubtableFilters {
 
   /// `words` is the number of words of a key, and `secrets` are those of the view. `bits_per_rule` overrides the
   /// minimum number of bits per rule.
-  SubtableFilters(SubtableList& subtables, std::size_t words, const std::array<std::uint64_t, RULES_WORDS>& secrets,
-                  GracePeriods& grace_periods, std::optional<std::uint32_t> bits_per_rule = {});
+  SubtableFilters(SubtableList& subtables, std::size_t words, const SparseWords& secrets, GracePeriods& grace_periods,
+                  std::optional<std::uint32_t> bits_per_rule = {});
 
   /// Appends the filters as a region for publication in `table`.
   void append_region(Table& table, std::size_t offset, std::vector<TableRegion>& regions);
@@ -62,13 +62,14 @@ class SubtableFilters {
   /// before make().
   bool make_room(const Subtable& of);
   /// Makes a new filter and prefilter of a subtable from the values of its rules. for_each_value(take) calls
-  /// take(value) for the words of each value. `coming` is null or the value of a rule that will be added next. If
+  /// take(value) for each value. `coming` is null or the value of a rule that will be added next. A value has the words
+  /// that the subtable uses. If
   /// memory is exhausted, the subtable has no filter, and every key passes.
   template <class ForEachValue>
-  void make(Subtable& of, const std::uint64_t* coming, ForEachValue for_each_value);
-  /// Add and remove a rule, given the words of its value.
-  void add(Subtable& of, const std::uint64_t* value);
-  void remove(Subtable& of, const std::uint64_t* value);
+  void make(Subtable& of, const SparseWords* coming, ForEachValue for_each_value);
+  /// Add and remove a rule, given its value.
+  void add(Subtable& of, const SparseWords& value);
+  void remove(Subtable& of, const SparseWords& value);
   /// Frees the filters of a subtable that is removed.
   void drop(Subtable& of);
 
@@ -90,6 +91,8 @@ class SubtableFilters {
   std::uint32_t bits_per_rule() const {
     return bits_per_rule_ ? *bits_per_rule_ : bits_per_rule_for(subtables_.size());
   }
+  /// Returns the words of the sampled headers that the subtable uses.
+  std::vector<SparseWords> headers_of(const Subtable& of) const;
   /// Returns the bits of a new run for one more rule than the subtable has.
   unsigned bits_for(const Subtable& of) const;
   /// Returns a run of zero words; `begin` is 0 if memory is exhausted.
@@ -98,15 +101,14 @@ class SubtableFilters {
                std::vector<std::uint8_t> counts);
   /// Calls visit(word, bit) for each bit of a value.
   template <class Visit>
-  void for_each_bit(const Subtable& of, std::uint64_t filter, std::uint64_t prefilter, const std::uint64_t* value,
+  void for_each_bit(const Subtable& of, std::uint64_t filter, std::uint64_t prefilter, const SparseWords& value,
                     Visit visit) const;
   void count(const Subtable& of, std::uint64_t filter, std::uint64_t prefilter, std::vector<std::uint8_t>& counts,
-             const std::uint64_t* value);
+             const SparseWords& value);
   void write(std::uint64_t word, std::uint64_t bits);
 
   SubtableList& subtables_;
-  const std::size_t key_words_;
-  const std::array<std::uint64_t, RULES_WORDS> secrets_;
+  const SparseWords secrets_;
   HeaderSample sample_;
   const std::optional<std::uint32_t> bits_per_rule_;
   HugeArray<std::uint64_t> words_;  ///< element 0 serves subtables without a filter and has all bits set
@@ -120,18 +122,18 @@ class SubtableFilters {
 };
 
 template <class ForEachValue>
-void SubtableFilters::make(Subtable& of, const std::uint64_t* coming, ForEachValue for_each_value) {
+void SubtableFilters::make(Subtable& of, const SparseWords* coming, ForEachValue for_each_value) {
   const Run run = take(bits_for(of));
   if (run.begin == 0) return replace(of, 0, 0, 0, {});
   const unsigned bits = run.bits - 1;
   const std::uint32_t half =
-      choose_half(of.mask, key_words_, bits, secrets_.data(), sample_.headers(), [&](auto take_value) {
-        if (coming != nullptr) take_value(coming);
+      choose_half(of.mask, of.used.count(), bits, secrets_.data(), headers_of(of), [&](auto take_value) {
+        if (coming != nullptr) take_value(*coming);
         for_each_value(take_value);
       });
   const std::uint64_t filter = describe_filter(run), prefilter = describe_prefilter(of.mask, half, bits, run.begin);
   std::vector<std::uint8_t> counts(std::size_t{64} << run.bits);
-  for_each_value([&](const std::uint64_t* value) { count(of, filter, prefilter, counts, value); });
+  for_each_value([&](const SparseWords& value) { count(of, filter, prefilter, counts, value); });
   replace(of, filter, prefilter, bits_per_rule(), std::move(counts));
 }
 

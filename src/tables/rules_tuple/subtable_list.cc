@@ -15,13 +15,18 @@ static_assert(kFirstHalf % RULES_BLOOM_GROUP == 0);
 
 }  // namespace
 
-SubtableList::SubtableList(std::size_t words, std::uint64_t seed, GracePeriods& grace_periods)
-    : words_(words), grace_periods_(grace_periods), random_(seed), arrays_(make_arrays(kFirstHalf)) {}
+SubtableList::SubtableList(std::size_t words, bool is_sparse, std::uint64_t seed, GracePeriods& grace_periods)
+    : words_(words),
+      is_sparse_(is_sparse),
+      rows_(is_sparse ? std::size_t{RULES_SPARSE_ROWS} : words),
+      grace_periods_(grace_periods),
+      random_(seed),
+      arrays_(make_arrays(kFirstHalf)) {}
 
 SubtableList::Arrays SubtableList::make_arrays(std::size_t half) const {
   return {.list = HugeArray<std::uint64_t>(8),
           .subtables = HugeArray<rules_subtable>(2 * half),
-          .groups = HugeArray<std::uint64_t>(2 * half * (words_ + RULES_GROUP_ROWS)),
+          .groups = HugeArray<std::uint64_t>(2 * half * (rows_ + RULES_GROUP_ROWS)),
           .half = half};
 }
 
@@ -38,7 +43,7 @@ void SubtableList::append_regions(Table& table, const Offsets& offsets, std::vec
   regions.push_back({offsets.group, bytes(arrays_.groups), arrays_.groups.bytes()});
 }
 
-Subtable* SubtableList::find(const RuleWords& mask) {
+Subtable* SubtableList::find(const SparseWords& mask) {
   const auto found = by_mask_.find(mask);
   return found == by_mask_.end() ? nullptr : found->second;
 }
@@ -61,9 +66,10 @@ SubtableList::Arrays SubtableList::grow() {
   return next;
 }
 
-Subtable& SubtableList::append(const RuleWords& mask) {
+Subtable& SubtableList::append(const SparseWords& mask) {
   auto made = std::make_unique<Subtable>();
-  made->mask = mask;
+  made->used = is_sparse_ ? UsedWords::of(mask) : UsedWords::all(words_);
+  made->mask = made->used.gathered(mask);
   made->salt = random_.next();
   if (free_numbers_.empty()) {
     free_numbers_.push_back(static_cast<std::uint32_t>(subtables_.size()));
@@ -104,8 +110,8 @@ void SubtableList::lower(Subtable& of, std::uint64_t rank) {
 void SubtableList::set_filters(Subtable& of, std::uint64_t filter, std::uint64_t prefilter) {
   of.filter = filter;
   of.prefilter = prefilter;
-  write_word(of.place, words_ + RULES_GROUP_FILTER, filter);
-  write_word(of.place, words_ + RULES_GROUP_PREFILTER, prefilter);
+  write_word(of.place, rows_ + RULES_GROUP_FILTER, filter);
+  write_word(of.place, rows_ + RULES_GROUP_PREFILTER, prefilter);
 }
 
 bool SubtableList::can_be_sorted() {
@@ -135,16 +141,16 @@ void SubtableList::write_subtable(Subtable& of, std::uint32_t place, std::uint64
   arrays_.subtables[place] = {.bound = bound, .number = of.number};
   if (table_ != nullptr) class_changes_.add(*table_, place);
   for (std::size_t word = 0; word < words_; ++word) write_word(place, word, of.mask[word]);
-  write_word(place, words_ + RULES_GROUP_SALT, of.salt);
-  write_word(place, words_ + RULES_GROUP_FILTER, of.filter);
-  write_word(place, words_ + RULES_GROUP_PREFILTER, of.prefilter);
+  if (is_sparse_) write_word(place, words_, of.used.places());
+  write_word(place, rows_ + RULES_GROUP_SALT, of.salt);
+  write_word(place, rows_ + RULES_GROUP_FILTER, of.filter);
+  write_word(place, rows_ + RULES_GROUP_PREFILTER, of.prefilter);
 }
 
 /// Readers may read other words of the group, and this word before the subtable is in the list.
 void SubtableList::write_word(std::uint32_t place, std::size_t row, std::uint64_t word) {
-  const std::size_t index =
-      rules_group_row(place, static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(words_)) +
-      place % RULES_TUPLE_GROUP;
+  const std::size_t index = rules_group_row(place, static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(rows_)) +
+                            place % RULES_TUPLE_GROUP;
   std::atomic_ref(arrays_.groups[index]).store(word, std::memory_order_release);
   if (table_ != nullptr) group_changes_.add(*table_, index);
 }
@@ -155,12 +161,12 @@ void SubtableList::set_list() {
 }
 
 void SubtableList::drop_subtable(Subtable& of) {
-  by_mask_.erase(of.mask);
+  by_mask_.erase(of.used.scattered(of.mask));
   dropped_numbers_.push_back(of.number);
   subtables_[of.number].reset();
 }
 
-std::size_t SubtableList::Hash::operator()(const RuleWords& mask) const {
+std::size_t SubtableList::Hash::operator()(const SparseWords& mask) const {
   std::uint64_t hash = 0;
   for (const std::uint64_t word : mask) hash = Random::mixed(hash ^ word);
   return hash;

@@ -19,16 +19,17 @@
 
 #include "base/random.h"
 #include "penumbra/huge_memory.h"
-#include "penumbra/rule.h"
 #include "penumbra/table.h"
 #include "penumbra/table_changes.h"
 #include "tables/rules_tuple/rules_tuple.shader.h"
+#include "tables/rules_tuple/sparse_match.h"
 
 namespace penumbra {
 
 /// The host's data of a subtable.
 struct Subtable {
-  RuleWords mask{};
+  UsedWords used;
+  SparseWords mask{};  ///< of the used words
   std::uint32_t number = 0;
   std::uint32_t place = 0;  ///< in the arrays
   std::uint64_t salt = 0;
@@ -57,20 +58,21 @@ class SubtableList {
     std::size_t half = 0;             ///< capacity of a half in subtables; a multiple of the groups of either search
   };
 
-  SubtableList(std::size_t words, std::uint64_t seed, GracePeriods& grace_periods);
+  /// `words` is the number of words of a key. Subtables of a sparse list use the words that their masks have.
+  SubtableList(std::size_t words, bool is_sparse, std::uint64_t seed, GracePeriods& grace_periods);
 
   /// Appends the kRegions regions for publication in `table`.
   void append_regions(Table& table, const Offsets& offsets, std::vector<TableRegion>& regions);
   const Arrays& arrays() const { return arrays_; }
 
-  /// Returns the subtable of a mask, or null.
-  Subtable* find(const RuleWords& mask);
+  /// Returns the subtable of the mask of a key, or null.
+  Subtable* find(const SparseWords& mask);
   Subtable& operator[](std::uint32_t number) { return *subtables_[number]; }
   bool is_full() const { return size_ == arrays_.half; }
   /// Switches to larger arrays, which the caller must publish. Returns the old arrays, which readers may still use.
   Arrays grow();
-  /// Appends a subtable. The list must not be full.
-  Subtable& append(const RuleWords& mask);
+  /// Appends a subtable for the mask of a key. The list must not be full.
+  Subtable& append(const SparseWords& mask);
   /// Raises bounds for a rule of this rank, which the subtable has from the next state on.
   void raise(Subtable& of, std::uint64_t rank);
   /// Notes that the rule of this rank was unlinked.
@@ -96,7 +98,7 @@ class SubtableList {
 
  private:
   struct Hash {
-    std::size_t operator()(const RuleWords& mask) const;
+    std::size_t operator()(const SparseWords& mask) const;
   };
 
   Arrays make_arrays(std::size_t half) const;
@@ -109,6 +111,8 @@ class SubtableList {
   void drop_subtable(Subtable& of);
 
   const std::size_t words_;
+  const bool is_sparse_;
+  const std::size_t rows_;  ///< rows of a group before RULES_GROUP_SALT
   GracePeriods& grace_periods_;
   Random random_;
   Arrays arrays_;
@@ -119,7 +123,7 @@ class SubtableList {
   bool can_be_better_ = false;
   std::vector<std::unique_ptr<Subtable>> subtables_;  ///< by number; null: unused
   std::vector<std::uint32_t> free_numbers_, dropped_numbers_;
-  std::unordered_map<RuleWords, Subtable*, Hash> by_mask_;
+  std::unordered_map<SparseWords, Subtable*, Hash> by_mask_;
   Table* table_ = nullptr;
   std::size_t first_region_ = 0;
   TableChanges<rules_subtable> class_changes_{0};

@@ -2,6 +2,7 @@
 #include "tables/rules_tuple/tuple_rules.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <memory>
 #include <utility>
@@ -45,9 +46,9 @@ CuckooTable::Shape shape_of_values() {
 }
 
 /// Both halves of a secret are odd, so that a product with them loses no bit.
-std::array<std::uint64_t, RULES_WORDS> secrets_of_rules(std::uint64_t seed) {
+SparseWords secrets_of_rules(std::uint64_t seed) {
   constexpr std::uint64_t kOddHalves = std::uint64_t{1} << 32 | 1;
-  std::array<std::uint64_t, RULES_WORDS> secrets{};
+  SparseWords secrets{};
   std::ranges::generate(secrets, [random = Random(seed)]() mutable { return random.next() | kOddHalves; });
   return secrets;
 }
@@ -56,14 +57,27 @@ std::array<std::uint64_t, RULES_WORDS> secrets_of_rules(std::uint64_t seed) {
 
 TupleRules::TupleRules(Search search, RuleFields fields, std::uint64_t seed, GracePeriods& grace_periods,
                        std::uint32_t last_state, std::optional<std::uint32_t> filter_bits)
-    : shader_(shader_name(search, fields)),
-      words_(words_of(fields)),
+    : TupleRules(search, shader_name(search, fields), words_of(fields), false, seed, grace_periods, last_state,
+                 filter_bits) {}
+
+TupleRules::TupleRules(Search search, Sparse /*sparse*/, std::uint64_t seed, GracePeriods& grace_periods,
+                       std::uint32_t last_state)
+    : TupleRules(search, search == Search::tuple ? "rules_tuple_sparse" : "rules_bloom_sparse", RULES_SPARSE_WORDS,
+                 true, seed, grace_periods, last_state, {}) {}
+
+TupleRules::TupleRules(Search search, std::string shader, std::size_t words, bool is_sparse, std::uint64_t seed,
+                       GracePeriods& grace_periods, std::uint32_t last_state, std::optional<std::uint32_t> filter_bits)
+    : shader_(std::move(shader)),
+      words_(words),
       grace_periods_(grace_periods),
+      is_sparse_(is_sparse),
       secrets_(secrets_of_rules(seed)),
       records_(
           grace_periods, [this](std::uint32_t number) { unlink(number); }, last_state),
-      subtables_(words_, Random::mixed(seed), grace_periods),
+      subtables_(words_, is_sparse, Random::mixed(seed), grace_periods),
       links_(kMostRules + 1),
+      more_(is_sparse ? std::size_t{kMostRules + 1} * RULES_SPARSE_MORE : 0),
+      sparse_secrets_(is_sparse ? RULES_SPARSE_WORDS : 0),
       cuckoo_(
           shader_, shape_of_values(), seed, grace_periods,
           [this, search, filter_bits](Table& table, const cuckoo_table_view& cuckoo, std::vector<TableRegion> regions) {
@@ -87,8 +101,10 @@ void TupleRules::publish(Table& table) {
           .subtables = subtables_.arrays().subtables.data(),
           .group = subtables_.arrays().groups.data(),
           .filter = filters_ ? filters_->words() : nullptr,
+          .more = is_sparse_ ? more_.data() : nullptr,
+          .sparse_secret = is_sparse_ ? sparse_secrets_.data() : nullptr,
           .secret = {}};
-  std::ranges::copy(secrets_, next.secret);
+  std::copy_n(secrets_.begin(), RULES_WORDS, next.secret);
   std::vector<TableRegion> regions = cuckoo_regions_;
   records_.append_regions(table,
                           {.record = offsetof(rules_tuple_view, record),
@@ -101,6 +117,14 @@ void TupleRules::publish(Table& table) {
                              .group = offsetof(rules_tuple_view, group)},
                             regions);
   if (filters_) filters_->append_region(table, offsetof(rules_tuple_view, filter), regions);
+  if (is_sparse_) {
+    more_changes_ = TableChanges<std::uint64_t>(regions.size());
+    regions.push_back({offsetof(rules_tuple_view, more), reinterpret_cast<const std::byte*>(more_.data()),
+                       std::size_t{records_.room()} * RULES_SPARSE_MORE * sizeof(std::uint64_t)});
+    std::ranges::copy(secrets_, sparse_secrets_.begin());
+    regions.push_back({offsetof(rules_tuple_view, sparse_secret),
+                       reinterpret_cast<const std::byte*>(sparse_secrets_.data()), sparse_secrets_.bytes()});
+  }
   table.publish(next, std::move(regions));
 }
 
@@ -110,12 +134,30 @@ void TupleRules::publish_and_wait() {
 }
 
 void TupleRules::insert(std::uint32_t number, const RuleMatch& match, std::uint64_t rank) {
+  const auto sparse = [](const RuleWords& words) {
+    SparseWords wide{};
+    std::ranges::copy(words, wide.begin());
+    return wide;
+  };
   if (records_.make_room(number)) publish_and_wait();
   const RuleMatch nesting = nested(match);
-  Subtable& of = subtable_of(nesting.mask);
-  if (filters_ && filters_->has_to_grow(of)) make_filter(*filters_, of, nesting.value.data());
+  insert(number, subtable_of(sparse(nesting.mask)), sparse(nesting.value), match, rank);
+}
+
+void TupleRules::insert(std::uint32_t number, const SparseMatch& match) {
+  if (records_.make_room(number)) publish_and_wait();
+  Subtable& of = subtable_of(match.mask);
+  insert(number, of, of.used.gathered(match.value), RuleMatch{}, 1);
+}
+
+void TupleRules::insert(std::uint32_t number, Subtable& of, const SparseWords& value, const RuleMatch& match,
+                        std::uint64_t rank) {
+  if (filters_ && filters_->has_to_grow(of)) make_filter(*filters_, of, &value);
   if (cuckoo_.size() * 4 >= cuckoo_.slots() * 3) cuckoo_.reserve(cuckoo_.slots());
-  records_.add(number, nesting.value, match, rank, of.number << 1 | (match.has_ranges() ? RULES_TUPLE_HAS_RANGES : 0));
+  RuleWords first;
+  std::copy_n(value.begin(), first.size(), first.begin());
+  records_.add(number, first, match, rank, of.number << 1 | (match.has_ranges() ? RULES_TUPLE_HAS_RANGES : 0));
+  if (of.used.count() > RULES_WORDS) write_more(number, value);
   try {
     link(number, of);
   } catch (...) {
@@ -135,7 +177,24 @@ void TupleRules::commit() {
   sort_subtables();
   subtables_.announce();
   if (filters_) filters_->announce();
+  more_changes_.flush(table());
   records_.commit();
+}
+
+/// Readers may read the words only of rules of older states, which never had them.
+void TupleRules::write_more(std::uint32_t number, const SparseWords& value) {
+  for (std::size_t i = 0; i < RULES_SPARSE_MORE; ++i) {
+    const std::size_t index = std::size_t{number} * RULES_SPARSE_MORE + i;
+    std::atomic_ref(more_[index]).store(value[RULES_WORDS + i], std::memory_order_relaxed);
+    more_changes_.add(table(), index);
+  }
+}
+
+SparseWords TupleRules::value_of(std::uint32_t number) const {
+  SparseWords value{};
+  std::ranges::copy(records_[number].value, value.begin());
+  if (is_sparse_) std::copy_n(&more_[std::size_t{number} * RULES_SPARSE_MORE], RULES_SPARSE_MORE, &value[RULES_WORDS]);
+  return value;
 }
 
 /// Returns value and mask with the bits that all ports of a range share, if the mask has no bits of that port.
@@ -155,7 +214,7 @@ RuleMatch TupleRules::nested(const RuleMatch& match) const {
   return nesting;
 }
 
-Subtable& TupleRules::subtable_of(const RuleWords& mask) {
+Subtable& TupleRules::subtable_of(const SparseWords& mask) {
   if (Subtable* const found = subtables_.find(mask); found != nullptr) return *found;
   if (subtables_.is_full()) {
     const SubtableList::Arrays old = subtables_.grow();
@@ -164,24 +223,25 @@ Subtable& TupleRules::subtable_of(const RuleWords& mask) {
   return subtables_.append(mask);
 }
 
-std::uint64_t TupleRules::digest_of(const Subtable& of, const rules_record& record) const {
+std::uint64_t TupleRules::digest_of(const Subtable& of, const SparseWords& value) const {
   return rules_tuple_digest(
-      rules_tuple_hash(secrets_.data(), record.value, of.mask.data(), 1, static_cast<std::uint32_t>(words_), of.salt));
+      rules_tuple_hash(secrets_.data(), value.data(), of.mask.data(), 1, of.used.count(), of.salt));
 }
 
 /// `coming` is as in SubtableFilters::make().
-void TupleRules::make_filter(SubtableFilters& filters, Subtable& of, const std::uint64_t* coming) {
+void TupleRules::make_filter(SubtableFilters& filters, Subtable& of, const SparseWords* coming) {
   if (filters.make_room(of)) publish_and_wait();
   filters.make(of, coming, [&](auto take) {
     for (std::uint32_t each = of.first; each != RULES_NONE; each = links_[each].after) {
-      take(records_[each].value);
+      take(value_of(each));
     }
   });
 }
 
 /// Puts a rule at the front of its chain and into its subtable. Throws like CuckooTable::insert(), before any change.
 void TupleRules::link(std::uint32_t number, Subtable& of) {
-  const std::uint64_t digest = digest_of(of, records_[number]);
+  const SparseWords value = value_of(number);
+  const std::uint64_t digest = digest_of(of, value);
   const std::uint32_t next = cuckoo_.find(digest);
   records_.set_next(number, next);
   cuckoo_.insert(digest, number);
@@ -191,14 +251,15 @@ void TupleRules::link(std::uint32_t number, Subtable& of) {
   of.first = number;
   ++of.rules;
   subtables_.raise(of, records_[number].rank);
-  if (filters_) filters_->add(of, records_[number].value);
+  if (filters_) filters_->add(of, value);
   credit_ += kCredit;
 }
 
 void TupleRules::unlink(std::uint32_t number) {
   const rules_record& record = records_[number];
   Subtable& of = subtables_[record.ranges >> 1];
-  const std::uint64_t digest = digest_of(of, record);
+  const SparseWords value = value_of(number);
+  const std::uint64_t digest = digest_of(of, value);
   const Links& links = links_[number];
   if (links.previous != RULES_NONE) {
     records_.set_next(links.previous, record.next);
@@ -212,7 +273,7 @@ void TupleRules::unlink(std::uint32_t number) {
   if (links.after != RULES_NONE) links_[links.after].before = links.before;
   --of.rules;
   subtables_.lower(of, record.rank);
-  if (filters_) filters_->remove(of, record.value);
+  if (filters_) filters_->remove(of, value);
 }
 
 /// Updates the list of subtables, their bounds and filters, as far as the changes have paid for the work. Unpaid work
@@ -251,7 +312,8 @@ void TupleRules::find_best(Subtable& of) {
 
 std::size_t TupleRules::memory_bytes() const {
   return records_.memory_bytes() + subtables_.memory_bytes() + cuckoo_.memory_bytes() + records_.end() * sizeof(Links) +
-         (filters_ ? filters_->memory_bytes() : 0);
+         (filters_ ? filters_->memory_bytes() : 0) +
+         (is_sparse_ ? std::size_t{records_.end()} * RULES_SPARSE_MORE * sizeof(std::uint64_t) : 0);
 }
 
 }  // namespace penumbra

@@ -312,7 +312,7 @@ TEST(SubtableFilters, SiftRandomGroupsAsOneByOne) {
     std::vector<std::uint64_t> group(rules_group_row(RULES_TUPLE_GROUP, 0, words));
     std::uint32_t right = 0;
     for (std::uint32_t lane = 0; lane < RULES_TUPLE_GROUP; ++lane) {
-      const RuleWords mask{random.next(), random.next(), random.next(), random.next(), random.next()};
+      const SparseWords mask{random.next(), random.next(), random.next(), random.next(), random.next()};
       const std::uint32_t bits = random.below(kBits);
       const std::uint32_t begin = random.below((1U << kBits) - (1U << bits)) & ~1U;
       const std::uint64_t prefilter =

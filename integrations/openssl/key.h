@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An RSA key of the provider: OpenSSL's own key in the provider's library context, and its expansions for the engine.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+
+#include "crypto/rsa/ifma.h"
+#include "handles.h"
+
+namespace penumbra::tls {
+
+inline constexpr unsigned kMostThreads = 16;
+
+/// Counts its references: the application's, and one for each request in flight.
+class Key {
+ public:
+  /// Holds one reference for the caller.
+  explicit Key(Pkey pkey) : pkey_(std::move(pkey)) {}
+  Key(const Key&) = delete;
+  Key& operator=(const Key&) = delete;
+
+  void refer() { references_.fetch_add(1, std::memory_order_relaxed); }
+  void release() {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  EVP_PKEY* pkey() const { return pkey_.get(); }
+  std::size_t bytes() const { return static_cast<std::size_t>(EVP_PKEY_get_size(pkey_.get())); }
+  bool has_private() const;
+  /// Returns whether the engine takes operations of this key. The first call checks the key.
+  bool is_taken();
+  /// Returns the expansion for a thread of the engine, and null if the operating system refuses the locked memory. Only
+  /// that thread may call it. A child process makes its own expansion, since it inherits neither locks of memory nor
+  /// the right to the same blinding.
+  rsa::IfmaKey* for_thread(unsigned thread);
+  /// The raw private operation by OpenSSL's own code. Returns false if that fails.
+  bool run_alone(OSSL_LIB_CTX* library, const unsigned char* input, unsigned char* output) const;
+
+ private:
+  ~Key() = default;
+  bool expand(rsa_key& expanded) const;
+
+  struct Expansion {
+    pid_t process = 0;
+    std::unique_ptr<rsa::IfmaKey> key;
+  };
+
+  std::atomic<int> references_{1};
+  Pkey pkey_;
+  std::once_flag checked_;
+  bool is_taken_ = false;
+  std::array<Expansion, kMostThreads> expansions_;
+};
+
+}  // namespace penumbra::tls

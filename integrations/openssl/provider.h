@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The provider of one library context of the application.
+#pragma once
+
+#include <openssl/core.h>
+#include <openssl/core_dispatch.h>
+#include <openssl/provider.h>
+#include <sys/types.h>
+
+#include <atomic>
+
+#include "counters.h"
+#include "engine.h"
+#include "key.h"
+
+namespace penumbra::tls {
+
+/// Delegates to OpenSSL's own provider `default` in a library context of its own.
+class Provider {
+ public:
+  /// Reads the settings of openssl.cnf. Throws std::runtime_error without OpenSSL's provider `default`.
+  Provider(const OSSL_CORE_HANDLE* core, const OSSL_DISPATCH* functions);
+  ~Provider();
+  Provider(const Provider&) = delete;
+  Provider& operator=(const Provider&) = delete;
+
+  OSSL_LIB_CTX* library() const { return library_; }
+  Counters& counters() { return counters_; }
+  const Counters& counters() const { return counters_; }
+
+  /// Returns whether an asynchronous job calls. Counts the operation otherwise.
+  bool is_in_job();
+  /// Runs the private operation of a key by the engine. An asynchronous job calls, and the engine takes the key. Input
+  /// and output have the key's bytes. Returns false if the caller shall take OpenSSL's own code.
+  bool run_by_job(Key& key, const unsigned char* input, unsigned char* output);
+
+ private:
+  Engine* engine();
+
+  OSSL_LIB_CTX* library_ = nullptr;
+  OSSL_PROVIDER* default_ = nullptr;
+  Settings settings_;
+  Counters counters_{};
+  // An engine belongs to one process. A child process starts its own, and never touches that of its parent, whose
+  // threads it does not have and whose mutex may be locked.
+  std::atomic<pid_t> starting_ = 0, started_ = 0;
+  Engine* engine_ = nullptr;
+};
+
+extern const OSSL_DISPATCH kKeyManagement[];
+extern const OSSL_DISPATCH kSignature[];
+
+/// Returns the key of a handle that kKeyManagement made; null if there is none.
+Key* key_of(void* handle);
+
+/// Makes an entry of a table of functions.
+template <class Function>
+OSSL_DISPATCH entry(int number, Function* function) {
+  return {number, reinterpret_cast<void (*)()>(function)};
+}
+
+}  // namespace penumbra::tls

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a relay remembers of the program's requests, so that a restart of the keeper can be hidden. It contains no key.
+ */
+#ifndef PENUMBRA_INTEGRATIONS_XFRM_MEMORY_H
+#define PENUMBRA_INTEGRATIONS_XFRM_MEMORY_H
+
+#include <linux/netlink.h>
+#include <linux/xfrm.h>
+#include <stddef.h>
+
+struct memory_sa {
+  struct xfrm_usersa_info sa;
+  struct memory_sa* next;
+};
+
+struct memory_policy {
+  struct nlmsghdr* message; /* NEWPOLICY or UPDPOLICY as it was sent */
+  struct memory_policy* next;
+};
+
+struct memory {
+  struct memory_sa* sas;
+  struct memory_policy* policies;
+};
+
+/* Learns from a request of `length` bytes that the program sends. */
+void memory_learn(struct memory* memory, const struct nlmsghdr* request, size_t length);
+/* Forgets everything. */
+void memory_clear(struct memory* memory);
+/* Removes an SA from the memory and writes its hard EXPIRE. Returns the bytes written, or 0 if there is no SA. */
+size_t memory_take_expire(struct memory* memory, void* message, size_t room);
+
+#endif

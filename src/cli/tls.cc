@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `penumbra tls setup`.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "crypto/rsa/ifma.h"
+
+namespace penumbra::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SetupOptions {
+  std::string certificate, output = ".", server;
+  unsigned port = 8443, threads = 1, haproxy_threads = 1;
+  bool is_plain = false;
+};
+
+constexpr char kProviderLines[] = R"(    ssl-mode-async
+    ssl-provider penumbra
+    ssl-provider default
+    ssl-propquery "?provider=penumbra"
+)";
+
+/// HAProxy's configuration. The cache of sessions and the tickets are off, so that every connection needs a signature.
+std::string haproxy_configuration(const SetupOptions& options) {
+  const std::string answer = options.server.empty()
+                                 ? R"(    http-request return status 200 content-type text/plain string "Penumbra")"
+                                 : fmt::format("    server backend {}", options.server);
+  return fmt::format(R"(# Written by `penumbra tls setup`.
+global
+    nbthread {}
+    maxconn 4000
+    tune.ssl.cachesize 0
+    ssl-default-bind-options no-tls-tickets
+{}defaults
+    mode http
+    timeout connect 5s
+    timeout client 30s
+    timeout server 30s
+listen tls
+    bind :{} ssl crt {}
+{}
+)",
+                     options.haproxy_threads, options.is_plain ? "" : kProviderLines, options.port,
+                     fs::absolute(options.certificate).lexically_normal().string(), answer);
+}
+
+/// Returns the provider's path in a build folder; empty for an installed program, whose provider OpenSSL finds itself.
+std::string module_of_build() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path module = program.parent_path().parent_path() / "lib/ossl-modules/penumbra.so";
+  return fs::exists(module, error) ? module.string() : "";
+}
+
+std::string openssl_configuration(const SetupOptions& options) {
+  const std::string module = module_of_build();
+  return fmt::format(R"(# Written by `penumbra tls setup`.
+openssl_conf = openssl_init
+[openssl_init]
+providers = providers
+[providers]
+penumbra = penumbra
+[penumbra]
+{}threads = {}
+counters = {}
+)",
+                     module.empty() ? "" : fmt::format("module = {}\n", module), options.threads,
+                     (fs::absolute(options.output) / "counters").lexically_normal().string());
+}
+
+void write_file(const fs::path& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) throw Failure(ExitCode::failure, fmt::format("cannot write '{}'", path.string()));
+}
+
+/// Throws Failure unless the file has a certificate and its private key, as HAProxy wants them.
+void check_certificate(const std::string& name) {
+  std::ifstream file(name);
+  if (!file) throw Failure(ExitCode::bad_input, fmt::format("cannot read '{}'", name));
+  bool has_certificate = false, has_key = false;
+  for (std::string line; std::getline(file, line);) {
+    has_certificate |= line.starts_with("-----BEGIN CERTIFICATE");
+    has_key |= line.starts_with("-----BEGIN") && line.find("PRIVATE KEY") != std::string::npos;
+  }
+  if (!has_certificate || !has_key) {
+    throw Failure(ExitCode::bad_input,
+                  fmt::format("'{}' has no {}; join the key and the certificate in one file (cat key.pem "
+                              "certificate.pem)",
+                              name, has_certificate ? "private key" : "certificate"));
+  }
+}
+
+void set_up_tls(const SetupOptions& options) {
+  check_certificate(options.certificate);
+  if (!options.is_plain && !rsa::has_ifma()) {
+    log_warning("tls: this CPU has no AVX512-IFMA, so the provider leaves every signature to OpenSSL");
+  }
+  const fs::path folder = options.output;
+  fs::create_directories(folder);
+  write_file(folder / "haproxy.cfg", haproxy_configuration(options));
+  const std::string haproxy = fmt::format("haproxy -f {}", (folder / "haproxy.cfg").lexically_normal().string());
+  if (options.is_plain) {
+    write_output(fmt::format("{}\n", haproxy));
+    return;
+  }
+  write_file(folder / "openssl.cnf", openssl_configuration(options));
+  write_output(
+      fmt::format("OPENSSL_CONF={} {}\n", (fs::absolute(folder) / "openssl.cnf").lexically_normal().string(), haproxy));
+}
+
+void set_up_command(CLI::App& command) {
+  const auto options = std::make_shared<SetupOptions>();
+  command.require_subcommand(1);
+  CLI::App& setup = *command.add_subcommand("setup", "Write a configuration of HAProxy that uses the provider");
+  setup.add_option("--certificate", options->certificate, "PEM file with the certificate and its private key")
+      ->type_name("FILE")
+      ->required();
+  setup.add_option("--output", options->output, "Folder of the files")->type_name("FOLDER")->capture_default_str();
+  setup.add_option("--port", options->port, "TCP port of HAProxy")
+      ->type_name("PORT")
+      ->check(CLI::Range(1, 65535))
+      ->capture_default_str();
+  setup.add_option("--server", options->server, "Server to which requests go; without one HAProxy answers them itself")
+      ->type_name("ADDRESS:PORT");
+  setup.add_option("--haproxy-threads", options->haproxy_threads, "Threads of HAProxy")
+      ->type_name("N")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  setup.add_option("--threads", options->threads, "Threads that compute signatures")
+      ->type_name("N")
+      ->check(CLI::Range(1, 16))
+      ->capture_default_str();
+  setup.add_flag("--plain", options->is_plain, "Write the same configuration without the provider, for comparison");
+  setup.footer("Prints the command that starts HAProxy. See docs/tls.md.");
+  setup.callback([options] { set_up_tls(*options); });
+}
+
+const bool kTlsCommand = register_command({"tls", "Configure HAProxy for RSA signatures in batches", set_up_command});
+
+}  // namespace
+}  // namespace penumbra::cli

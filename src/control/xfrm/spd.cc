@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/xfrm/spd.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "control/xfrm/refused.h"
+
+namespace penumbra::control::xfrm {
+namespace {
+
+constexpr std::uint32_t kIndexStep = 8;  // The lowest bits of an index are the direction.
+
+}  // namespace
+
+PolicyKey key_of(const Policy& policy) {
+  return {policy.direction, policy.type, policy.interface_id, policy.mark, policy.selector};
+}
+
+std::size_t Spd::Hash::operator()(const PolicyKey& key) const {
+  const auto bytes_of = [](const Address& address) {
+    return std::string_view(reinterpret_cast<const char*>(address.bytes.data()), address.bytes.size());
+  };
+  constexpr std::size_t kOdd = 0x9E3779B97F4A7C15U;
+  const std::hash<std::string_view> hash;
+  std::size_t mixed = hash(bytes_of(key.selector.destination)) * kOdd + hash(bytes_of(key.selector.source));
+  mixed = mixed * kOdd + key.selector.destination_port + (std::size_t{key.selector.source_port} << 16U);
+  mixed = mixed * kOdd + key.interface_id + (std::size_t{key.mark.value} << 32U);
+  return mixed * kOdd + key.selector.protocol + static_cast<std::size_t>(key.direction);
+}
+
+std::uint32_t Spd::new_index(Direction direction) {
+  for (;;) {
+    const std::uint32_t index = next_index_ | static_cast<std::uint32_t>(direction);
+    next_index_ += kIndexStep;
+    if (index != 0 && !by_index_.contains(index)) return index;
+  }
+}
+
+Policy& Spd::insert(Policy policy, bool replace) {
+  const PolicyKey key = key_of(policy);
+  if (Policy* const old = find(key); old != nullptr) {
+    if (!replace) throw Refused(EEXIST, "there is a policy of this selector, direction and mark");
+    policy.index = old->index;
+    remove(*old);
+  }
+  if (policy.index == 0) policy.index = new_index(policy.direction);
+  policy.number = ++last_number_;
+  by_key_.emplace(key, policy.number);
+  by_index_.emplace(policy.index, policy.number);
+  return by_number_.emplace(policy.number, std::move(policy)).first->second;
+}
+
+Policy* Spd::find(const PolicyKey& key) {
+  const auto found = by_key_.find(key);
+  return found == by_key_.end() ? nullptr : &by_number_.at(found->second);
+}
+
+Policy* Spd::find(std::uint32_t index, const PolicyKey& key) {
+  const auto [first, end] = by_index_.equal_range(index);
+  for (auto at = first; at != end; ++at) {
+    Policy& policy = by_number_.at(at->second);
+    if (policy.direction == key.direction && policy.type == key.type && policy.interface_id == key.interface_id) {
+      return &policy;
+    }
+  }
+  return nullptr;
+}
+
+Policy* Spd::find_number(std::uint64_t number) {
+  const auto found = by_number_.find(number);
+  return found == by_number_.end() ? nullptr : &found->second;
+}
+
+Policy Spd::remove(const Policy& policy) {
+  const auto at = by_number_.find(policy.number);
+  by_key_.erase(key_of(policy));
+  const auto [first, end] = by_index_.equal_range(policy.index);
+  by_index_.erase(std::find_if(first, end, [&](const auto& entry) { return entry.second == at->first; }));
+  Policy removed = std::move(at->second);
+  by_number_.erase(at);
+  return removed;
+}
+
+std::size_t Spd::flush(std::uint8_t type) {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, policy] : by_number_) {
+    if (policy.type == type) numbers.push_back(number);
+  }
+  for (const std::uint64_t number : numbers) remove(by_number_.at(number));
+  return numbers.size();
+}
+
+std::vector<const Policy*> Spd::in_order(Direction direction) const {
+  std::vector<const Policy*> policies;
+  for (const auto& [number, policy] : by_number_) {
+    if (policy.direction == direction) policies.push_back(&policy);
+  }
+  std::ranges::stable_sort(policies, {}, [](const Policy* policy) { return policy->priority; });
+  return policies;
+}
+
+std::size_t Spd::count(Direction direction) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(by_number_, [&](const auto& entry) { return entry.second.direction == direction; }));
+}
+
+}  // namespace penumbra::control::xfrm

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Events in the format of Suricata's eve.json.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "functions/ids/detect/detector.h"
+#include "functions/ids/detect/packet_view.h"
+
+namespace penumbra::ids {
+
+/// An event of one packet. It holds no memory, so that workers hand it to a thread that writes.
+struct Event {
+  enum class Kind : std::uint8_t { alert, drop };
+  enum Flag : std::uint8_t { kIpv6 = 1, kPorts = 2, kIcmp = 4, kToServer = 8, kBlocked = 16, kFlowEnd = 32 };
+  static constexpr std::uint16_t kNoPort = std::numeric_limits<std::uint16_t>::max();
+
+  const CompiledRules* rules = nullptr;  ///< The owner of `rule`. Must live until the event is written.
+  const ActiveRule* rule = nullptr;
+  std::uint64_t time = 0;    ///< Microseconds since 1970.
+  std::uint64_t flow = 0;    ///< TrackedFlow::id
+  std::uint64_t number = 0;  ///< Of the packet in its capture, from 1; 0: not of a capture.
+  std::array<std::uint64_t, 2> source{}, destination{};
+  std::uint32_t length = 0;  ///< Bytes of the IP packet.
+  std::uint16_t source_port = 0, destination_port = 0;
+  std::uint16_t port = kNoPort;  ///< The port of the router that received the packet.
+  std::uint8_t protocol = 0, icmp_type = 0, icmp_code = 0;
+  std::uint8_t ttl = 0;
+  Kind kind = Kind::alert;
+  std::uint8_t flags = 0;
+  std::array<std::uint8_t, 2> reserved{};
+
+  bool has(Flag flag) const { return (flags & flag) != 0; }
+};
+
+/// Returns the event of an alert of a packet.
+Event make_event(const Detector::Alert& alert, const PacketView& packet, const CompiledRules& rules, std::uint64_t now);
+
+struct EveFormat {
+  std::vector<std::string> ports;  ///< Names of the router's ports.
+  bool community_id = false;
+  std::uint16_t community_seed = 0;
+};
+
+/// Returns the event as one line of JSON, without the end of the line.
+std::string to_json(const Event& event, const EveFormat& format = {});
+/// Returns an event of another type; `event` says to which flow it belongs. `members` are the other members of the
+/// object, as JSON text without braces.
+std::string to_json(const Event& event, std::string_view type, const std::string& members);
+/// Adds members to an event's line.
+void add_members(std::string& line, const std::string& members);
+
+}  // namespace penumbra::ids

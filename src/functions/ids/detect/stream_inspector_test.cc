@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/ids/detect/stream_inspector.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "functions/ids/applications/tls_testing.h"
+#include "functions/ids/detect/testing.h"
+#include "functions/ids/rules/variables.h"
+
+namespace penumbra::ids {
+namespace {
+
+constexpr std::uint8_t kSyn = 2, kAck = 16;
+
+CompiledRules compile(const std::string& text) {
+  RuleSet set;
+  HeaderSets sets(Variables::defaults());
+  set.read(text, "test.rules", sets);
+  EXPECT_TRUE(set.refused().empty());
+  return CompiledRules(std::move(set), Needs::application);
+}
+
+class Events : public EventSink {
+ public:
+  void on_alert(const Event& event, const std::string& members) override {
+    std::string line = to_json(event);
+    add_members(line, members);
+    alerts.push_back(nlohmann::json::parse(line));
+  }
+  void on_log(const Event& event, std::string_view type, const std::string& members) override {
+    logs[std::string(type)].push_back(nlohmann::json::parse(to_json(event, type, members)));
+  }
+  std::vector<int> sids() const {
+    std::vector<int> found;
+    found.reserve(alerts.size());
+    for (const nlohmann::json& alert : alerts) found.push_back(alert["alert"]["signature_id"]);
+    return found;
+  }
+
+  std::vector<nlohmann::json> alerts;
+  std::map<std::string, std::vector<nlohmann::json>> logs;
+};
+
+/// A connection from 10.0.0.1:1000 to 10.0.0.2:PORT.
+class Connection {
+ public:
+  explicit Connection(const std::string& rules, StreamInspector::Limits limits = {}, std::uint16_t port = 80)
+      : rules_(compile(rules)), inspector_(rules_, limits, events), port_(port) {}
+
+  void handshake() {
+    send(true, "", kSyn);
+    ++next_[1];
+    send(false, "", kSyn | kAck);
+    ++next_[0];
+    send(true, "");
+  }
+  /// Sends a segment, `after` bytes later than the next one.
+  void send(bool client, const std::string& payload, std::uint8_t flags = kAck, std::uint32_t after = 0) {
+    Packet packet{.source = static_cast<std::uint8_t>(client ? 1 : 2),
+                  .destination = static_cast<std::uint8_t>(client ? 2 : 1),
+                  .protocol = ip_protocol::kTcp,
+                  .tcp_flags = flags,
+                  .source_port = client ? std::uint16_t{1000} : port_,
+                  .destination_port = client ? port_ : std::uint16_t{1000},
+                  .payload = payload};
+    Bytes frame = packet.frame();
+    put(frame, 38, next_[client ? 1 : 0] + after);
+    put(frame, 42, next_[client ? 0 : 1]);
+    frame[48] = 0xFF;  // the window
+    inspector_.inspect(frame, now_ += 1000, ++number_);
+    if (after == 0) next_[client ? 1 : 0] += static_cast<std::uint32_t>(payload.size());
+  }
+  /// Sends a text and its acknowledgement.
+  void say(bool client, const std::string& text) {
+    constexpr std::size_t kMost = 1000;
+    for (std::size_t at = 0; at < text.size(); at += kMost) send(client, text.substr(at, kMost));
+    send(!client, "");
+  }
+  void frame(const Bytes& bytes) { inspector_.inspect(bytes, now_ += 1000, ++number_); }
+  void finish() { inspector_.finish(); }
+  const StreamInspector& inspector() const { return inspector_; }
+
+  Events events;
+
+ private:
+  static void put(Bytes& frame, std::size_t at, std::uint32_t value) {
+    for (int i = 0; i < 4; ++i)
+      frame[at + static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(value >> (24 - 8 * i));
+  }
+
+  CompiledRules rules_;
+  StreamInspector inspector_;
+  std::uint16_t port_;
+  std::array<std::uint32_t, 2> next_{5000, 0xFFFFFFF0};  ///< The sequence numbers of the server and the client.
+  std::uint64_t now_ = 1000000, number_ = 0;
+};
+
+using Sids = std::vector<int>;
+
+TEST(StreamInspector, FindsWhatIsCutAnywhere) {
+  const std::string text = "a quick brown fox jumps";
+  for (std::size_t first = 1; first < text.size(); ++first) {
+    Connection connection(
+        "alert tcp any any -> any any (content:\"quick\"; content:\"fox\"; distance:7; within:3; sid:1;)\n"
+        "alert tcp any any -> any any (content:\"a quick\"; depth:7; flow:established,to_server; sid:2;)\n"
+        "alert tcp-pkt any any -> any any (content:\"brown\"; sid:3;)\n"
+        "alert tcp-stream any any -> any any (content:\"brown\"; flow:to_client; sid:4;)\n");
+    connection.handshake();
+    // The second part comes first, and one byte at a time.
+    for (std::size_t at = first; at < text.size(); ++at) {
+      connection.send(true, text.substr(at, 1), kAck, static_cast<std::uint32_t>(at));
+    }
+    connection.send(true, text.substr(0, first));
+    connection.send(true, text.substr(first));
+    connection.send(false, "");
+    connection.finish();
+    Sids expected{1, 2};
+    const std::size_t brown = text.find("brown");
+    Sids found = connection.events.sids();
+    const bool is_whole = first <= brown || first >= brown + 5;
+    EXPECT_EQ(std::erase(found, 3), is_whole ? 1U : 0U) << first;
+    EXPECT_EQ(found, expected) << first;
+  }
+}
+
+TEST(StreamInspector, ReportsAMatchOfALongStreamOnce) {
+  Connection connection(
+      "alert tcp any any -> any any (content:\"needle\"; sid:1;)\n"
+      "alert tcp any any -> any any (content:\"needle\"; offset:9000; sid:2;)\n"
+      "alert tcp any any -> any any (content:\"needle\"; depth:500; sid:3;)\n");
+  connection.handshake();
+  const std::string filler(2990, '.');
+  connection.say(true, "needle" + filler + filler + filler + "nee");
+  connection.say(true, "dle" + filler);
+  connection.finish();
+  EXPECT_EQ(connection.events.sids(), (Sids{1, 3, 1}));
+}
+
+TEST(StreamInspector, FindsASecondMatchBeyondTheContext) {
+  Connection connection("alert tcp any any -> any any (content:\"needle\"; offset:9000; sid:2;)");
+  connection.handshake();
+  connection.say(true, std::string(8999, '.') + "needle");
+  connection.say(true, std::string(8000, '.') + "needle");
+  connection.finish();
+  EXPECT_EQ(connection.events.sids(), Sids{2});
+}
+
+TEST(StreamInspector, DecidesOverlapsByThePolicyOfTheReceiver) {
+  for (const bool is_old_linux : {false, true}) {
+    StreamInspector::Limits limits;
+    if (is_old_linux) {
+      limits.policies.emplace_back(std::make_shared<AddressSet>(AddressSet::all()), StreamPolicy::linux_old);
+    }
+    Connection connection(
+        "alert tcp-stream any any -> any any (content:\"EVIL\"; sid:1;)\n"
+        "alert tcp-stream any any -> any any (content:\"GOOD\"; sid:2;)\n",
+        limits);
+    connection.handshake();
+    connection.send(true, "EVIL", kAck, 4);
+    connection.send(true, "GOOD", kAck, 4);
+    connection.send(true, "    ");
+    connection.send(true, "GOOD");
+    connection.send(false, "");
+    connection.finish();
+    EXPECT_EQ(connection.events.sids(), Sids{is_old_linux ? 2 : 1});
+    EXPECT_EQ(connection.events.logs["anomaly"].size(), is_old_linux ? 1U : 2U);
+    EXPECT_EQ(connection.events.logs["anomaly"][0]["anomaly"]["event"], "stream.reassembly_overlap_different_data");
+  }
+}
+
+constexpr const char* kHttpRules =
+    "alert http any any -> any any (http.method; content:\"GET\"; http.uri; content:\"/b/evil\"; sid:1;)\n"
+    "alert tcp any any -> any any (content:\"secret\"; http_server_body; sid:2;)\n"
+    "alert http any any -> any any (http.stat_code; content:\"404\"; sid:3;)\n"
+    "alert http any any -> any any (content:\"User-Agent\"; flow:to_server,established; sid:4;)\n"
+    "alert tls any any -> any any (content:\"User-Agent\"; sid:5;)\n"
+    "alert http any any -> any any (http.uri; content:\"evil\"; content:\"absent\"; http_header; sid:6;)\n"
+    "alert http any any -> any 9 (http.uri; content:\"evil\"; sid:7;)\n";
+
+TEST(StreamInspector, EvaluatesRulesOnMessagesOfHttp) {
+  Connection connection(kHttpRules, {}, 8080);
+  connection.handshake();
+  for (int i = 0; i < 2; ++i) {
+    connection.say(true, "GET /a/../b/%65vil HTTP/1.1\r\nHost: h.example\r\nUser-Agent: me\r\n\r\n");
+    connection.say(false, "HTTP/1.1 404 No\r\nContent-Type: text/plain; x\r\nContent-Length: 8\r\n\r\n(secret)");
+  }
+  connection.finish();
+  Sids found = connection.events.sids();
+  std::ranges::sort(found);
+  EXPECT_EQ(found, (Sids{1, 1, 2, 2, 3, 3, 4, 4}));
+  const nlohmann::json& alert = connection.events.alerts.front();
+  EXPECT_EQ(alert["app_proto"], "http");
+  EXPECT_EQ(alert["http"]["hostname"], "h.example");
+  EXPECT_EQ(alert["direction"], "to_server");
+  ASSERT_EQ(connection.events.logs["http"].size(), 2U);
+  const nlohmann::json& http = connection.events.logs["http"][1];
+  EXPECT_EQ(http["http"], (nlohmann::json{{"hostname", "h.example"},
+                                          {"url", "/a/../b/%65vil"},
+                                          {"http_user_agent", "me"},
+                                          {"http_content_type", "text/plain"},
+                                          {"http_method", "GET"},
+                                          {"protocol", "HTTP/1.1"},
+                                          {"status", 404},
+                                          {"length", 8}}));
+  EXPECT_EQ(http["dest_port"], 8080);
+  EXPECT_EQ(http["tx_id"], 1);
+  const nlohmann::json& flow = connection.events.logs["flow"].at(0);
+  EXPECT_EQ(flow["app_proto"], "http");
+  EXPECT_EQ(flow["flow"]["state"], "established");
+  EXPECT_EQ(flow["flow"]["alerted"], true);
+  EXPECT_EQ(flow["flow"]["pkts_toserver"], 6);
+  EXPECT_EQ(flow["tcp"]["tcp_flags"], "12");
+}
+
+TEST(StreamInspector, EvaluatesRulesOnTheHandshakeOfTls) {
+  Connection connection(
+      "alert tls any any -> any any (tls.sni; content:\"example\"; sid:1;)\n"
+      "alert tls any any -> any any (tls.cert_subject; content:\"CN=www\"; sid:2;)\n"
+      "alert tls any any -> any any (tls.issuerdn:\"O=Example AG\"; sid:3;)\n"
+      "alert tls any any -> any any (tls.subject:!\"O=Example AG\"; sid:4;)\n"
+      "alert tls any any -> any any (ssl_state:client_hello; ssl_version:tls1.2; flow:to_server; sid:5;)\n"
+      "alert tls any any -> any any (tls.version:1.3; sid:6;)\n",
+      {}, 443);
+  connection.handshake();
+  connection.say(true, kTlsClientHello);
+  connection.say(false, kTlsServerFlight);
+  connection.say(true, kTlsClientFlight);
+  connection.finish();
+  Sids found = connection.events.sids();
+  std::ranges::sort(found);
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  EXPECT_EQ(found, (Sids{1, 2, 3, 5}));
+  ASSERT_EQ(connection.events.logs["tls"].size(), 1U);
+  const nlohmann::json& tls = connection.events.logs["tls"][0]["tls"];
+  EXPECT_EQ(tls["sni"], "www.example.org");
+  EXPECT_EQ(tls["subject"], "C=DE, O=Example AG, CN=www.example.org");
+  EXPECT_EQ(tls["version"], "TLS 1.2");
+  EXPECT_EQ(tls["ja3"]["hash"], "e5a7222573ae6f6cb3e46c3583d620eb");
+}
+
+TEST(StreamInspector, EvaluatesRulesOnDatagrams) {
+  Connection connection(
+      "alert dns any any -> any any (dns.query; content:\"evil\"; sid:1;)\n"
+      "alert ip any any -> any any (content:\"example\"; sid:2;)\n"
+      "alert tcp-stream any any -> any any (content:\"example\"; sid:3;)\n"
+      "alert http any any -> any any (content:\"example\"; sid:4;)\n");
+  const std::string query = from_hex("1234 0100 0001 0000 0000 0000 04 6576696c 07 6578616d706c65 00 0001 0001");
+  connection.frame(Packet{.payload = query}.frame());
+  connection.finish();
+  EXPECT_EQ(connection.events.sids(), (Sids{2, 1}));
+  EXPECT_EQ(connection.events.logs["dns"].at(0)["dns"]["rrname"], "evil.example");
+  EXPECT_EQ(connection.events.logs["flow"].size(), 1U);
+}
+
+TEST(StreamInspector, FollowsConnectionsFromTheirMiddleIfWanted) {
+  for (const bool midstream : {false, true}) {
+    StreamInspector::Limits limits;
+    limits.streams.midstream = midstream;
+    Connection connection(
+        "alert tcp any any -> any any (content:\"ab\"; sid:1;)\n"
+        "alert tcp-stream any any -> any any (content:\"ab\"; flow:established; sid:2;)\n",
+        limits);
+    connection.say(true, "a");
+    connection.say(true, "b");
+    connection.say(true, "ab");
+    connection.finish();
+    EXPECT_EQ(connection.events.sids(), midstream ? (Sids{1, 2}) : Sids{1});
+  }
+}
+
+TEST(StreamInspector, PassesTheRestOfAFlow) {
+  Connection connection(
+      "pass tcp any any -> any any (content:\"friend\"; sid:1;)\n"
+      "alert tcp any any -> any any (content:\"evil\"; sid:2;)\n");
+  connection.handshake();
+  connection.say(true, "friend" + std::string(3000, '.'));
+  connection.say(true, "evil");
+  connection.finish();
+  EXPECT_EQ(connection.events.sids(), Sids{});
+}
+
+TEST(StreamInspector, BoundsTheNumberOfSessions) {
+  StreamInspector::Limits limits;
+  limits.most_sessions = 4;
+  Connection connection("alert tcp any any -> any any (content:\"a\"; sid:1;)", limits);
+  for (std::uint8_t source = 1; source <= 9; ++source) connection.frame(Packet{.source = source}.frame());
+  EXPECT_EQ(connection.events.logs["flow"].size(), 5U);
+  connection.finish();
+  EXPECT_EQ(connection.events.logs["flow"].size(), 9U);
+  EXPECT_EQ(connection.inspector().streams().memory.used(), 0U);
+}
+
+}  // namespace
+}  // namespace penumbra::ids

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Prints `penumbra show ids`, and the metrics.
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+#include "base/row_limit.h"
+#include "functions/ids/pipeline/ids.h"
+#include "penumbra/errors.h"
+
+namespace penumbra::ids {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+std::string_view name_of(Needs needs) {
+  constexpr std::array<std::string_view, 3> kNames{"packet", "stream", "application"};
+  return kNames[static_cast<std::size_t>(needs)];
+}
+
+std::string sid_of(const Rule& rule) {
+  return std::to_string(rule.gid) + ":" + std::to_string(rule.sid);
+}
+
+}  // namespace
+
+std::uint64_t Ids::sum(Count count) const {
+  std::uint64_t sum = 0;
+  for (const auto& line : counts_) sum += line.part[count].get();
+  return sum;
+}
+
+ordered_json Ids::show_summary() const {
+  return {
+      {"policies", owned_->policies.text()},
+      {"rules", owned_->rules->rules().size()},
+      {"packets",
+       {{"inspected", sum(kInspected)}, {"bypassed", sum(kBypassed)}, {"not_inspected", sum(kNotInspected)}}},
+      {"alerts", sum(kAlerts)},
+      {"alerts_over_limit", sum(kAlertsOverLimit)},
+      {"exceptions", {{"flows", sum(kNoFlows)}, {"limits", sum(kLimitsExceeded)}, {"unreadable", sum(kUnreadables)}}},
+      {"limits",
+       {{"steps", sum(kStepsExceeded)}, {"pcre", sum(kPcreExceeded)}, {"packet_steps", sum(kPacketsExceeded)}}},
+      {"thresholds_evicted", sum(kThresholdsEvicted)},
+      {"rejections", {{"sent", sum(kRejections)}, {"lost", sum(kRejectionsLost)}}},
+      {"eve",
+       {{"target", settings_.eve.empty() ? ordered_json() : ordered_json(settings_.eve)},
+        {"written", writer_ == nullptr ? 0 : writer_->written()},
+        {"lost", writer_ == nullptr ? 0 : writer_->lost()}}}};
+}
+
+ordered_json Ids::show_rules() const {
+  const RuleSet& set = owned_->rules->set();
+  std::map<std::string, std::size_t> skipped;
+  for (const auto& each : owned_->rules->not_evaluated()) ++skipped[each.reason];
+  auto refused = ordered_json::array();
+  for (const RefusedRule& rule : set.refused()) refused.push_back(rule.text());
+  auto files = ordered_json::array();
+  for (const auto& file : set.files()) files.push_back(file.string());
+  return {{"files", files},           {"taken", set.rules().size()},   {"evaluated", owned_->rules->rules().size()},
+          {"not_evaluated", skipped}, {"in_comments", set.disabled()}, {"refused", refused}};
+}
+
+ordered_json Ids::show_flows() const {
+  return {{"open", sum(kFlowsOpen)},
+          {"most", flows_of_a_worker() * workers_},
+          {"opened", sum(kFlowsOpened)},
+          {"evicted", sum(kFlowsEvicted)},
+          {"no_room", sum(kNoFlows)}};
+}
+
+ordered_json Ids::show_matcher() const {
+  auto groups = ordered_json::array();
+  for (const auto& [key, group] : owned_->rules->groups()) {
+    groups.push_back({{"needs", name_of(group.needs())},
+                      {"buffer", info_of(group.buffer()).name},
+                      {"patterns", group.size()},
+                      {"bytes", group.patterns()->bytes()}});
+  }
+  const bool is_hyperscan = owned_->policies.matcher == MatcherKind::hyperscan;
+  return {{"matcher", is_hyperscan ? "hyperscan" : "patterns"},
+          {"searched_again", sum(kSearchedAgain)},
+          {"groups", groups}};
+}
+
+ordered_json Ids::show_profile(std::span<const std::string> arguments) const {
+  const RowLimit limit(arguments);
+  if (!limit.rest().empty()) throw std::invalid_argument("profile does not take " + quote(limit.rest().front()));
+  struct Row {
+    const Rule* rule;
+    std::uint64_t checks = 0, matches = 0, cycles = 0;
+  };
+  std::vector<Row> rows;
+  const auto& rules = owned_->rules->rules();
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    Row row{rules[i].rule};
+    for (const auto& counts : owned_->counts) {
+      row.checks += counts[i].checks.get();
+      row.matches += counts[i].matches.get();
+      row.cycles += counts[i].cycles.get();
+    }
+    if (row.checks != 0) rows.push_back(row);
+  }
+  std::ranges::stable_sort(rows, std::ranges::greater(), &Row::cycles);
+  auto shown = ordered_json::array();
+  for (const Row& row : std::span(rows).first(std::min(limit.most(), rows.size()))) {
+    shown.push_back({{"rule", sid_of(*row.rule)},
+                     {"message", row.rule->message},
+                     {"checks", row.checks},
+                     {"matches", row.matches},
+                     {"cycles", row.cycles}});
+  }
+  const std::size_t count = shown.size();
+  return RowLimit::answer("profile", std::move(shown), count, rows.size());
+}
+
+ordered_json Ids::show(std::string_view topic, std::span<const std::string> arguments) const {
+  if (topic != "ids") throw std::invalid_argument("there is nothing to show under '" + std::string(topic) + "'");
+  if (arguments.empty()) return show_summary();
+  const std::string& part = arguments.front();
+  const auto rest = arguments.subspan(1);
+  if (part == "profile") return show_profile(rest);
+  if (!rest.empty()) throw std::invalid_argument("'" + part + "' takes no arguments");
+  if (part == "rules") return show_rules();
+  if (part == "flows") return show_flows();
+  if (part == "matcher") return show_matcher();
+  throw std::invalid_argument("ids has no " + quote(part) + "; there are: rules, flows, matcher, profile");
+}
+
+std::vector<FunctionMetric> Ids::metrics() const {
+  constexpr auto kGauge = FunctionMetric::Kind::gauge;
+  const auto counter = [this](const char* name, const char* help, Count count) {
+    return FunctionMetric{.name = name, .help = help, .value = sum(count)};
+  };
+  const auto exception = [this](const char* cause, Count count) {
+    return FunctionMetric{.name = "ids_exceptions",
+                          .help = "Packets that could not be inspected as a whole, by cause.",
+                          .value = sum(count),
+                          .labels = {{"cause", cause}}};
+  };
+  const std::uint64_t written = writer_ == nullptr ? 0 : writer_->written();
+  const std::uint64_t lost = writer_ == nullptr ? 0 : writer_->lost();
+  return {counter("ids_inspected", "Packets that were inspected.", kInspected),
+          counter("ids_alerts", "Alerts.", kAlerts),
+          exception("flows", kNoFlows),
+          exception("limits", kLimitsExceeded),
+          exception("unreadable", kUnreadables),
+          counter("ids_rejections", "RSTs and ICMP errors that were sent for rejected packets.", kRejections),
+          {.name = "ids_eve_written", .help = "Events that were written.", .value = written},
+          {.name = "ids_eve_lost", .help = "Events that were lost before they were written.", .value = lost},
+          {.name = "ids_flows", .help = "Open flows.", .kind = kGauge, .value = sum(kFlowsOpen)}};
+}
+
+}  // namespace penumbra::ids

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts of suricata.yaml that name rules and variables, or are about streams.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "functions/ids/rules/rule_set.h"
+#include "functions/ids/streams/stream_settings.h"
+
+namespace penumbra::ids {
+
+struct SuricataYaml {
+  RuleSetOptions options;      ///< Variables and files; `rules` holds the files of "rule-files".
+  StreamSettings streams;      ///< Only captures have streams.
+  bool names_streams = false;  ///< One of the sections "stream" and "host-os-policy" is there.
+  std::string warning;         ///< Names the sections that have no effect; may be empty.
+};
+
+/// Reads a configuration of Suricata. Relative files start at its folder, rule files at "default-rule-path". Throws
+/// InputError.
+SuricataYaml read_suricata_yaml(const std::filesystem::path& file);
+
+}  // namespace penumbra::ids

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests thresholds and stored bits with an oracle that keeps every match.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "functions/ids/rules/testing.h"
+#include "functions/ids/state/bit_store.h"
+#include "functions/ids/state/threshold_table.h"
+
+namespace penumbra::ids {
+namespace {
+
+constexpr std::uint64_t kSecond = 1000000;
+
+Threshold threshold_of(const std::string& option) {
+  const Rule rule = parse_options(option);
+  return rule.threshold ? *rule.threshold : rule.detection_filter.value();
+}
+
+/// Returns which of the matches at `seconds` alert: "x" or "." for each.
+std::string alerts(const std::string& option, const std::vector<double>& seconds) {
+  ThresholdTable table(64);
+  std::string found;
+  for (const double second : seconds) {
+    const auto now = static_cast<std::uint64_t>(second * kSecond) + kSecond;
+    found += table.count(threshold_of(option), {.rule = 1}, now) == ThresholdOutcome::alert ? 'x' : '.';
+  }
+  return found;
+}
+
+TEST(ThresholdTable, FollowsTheManual) {
+  const std::vector<double> steady{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  EXPECT_EQ(alerts("threshold:type limit, track by_src, count 2, seconds 5;", steady), "xx...xx...xx");
+  EXPECT_EQ(alerts("threshold:type threshold, track by_src, count 3, seconds 60;", steady), "..x..x..x..x");
+  EXPECT_EQ(alerts("threshold:type threshold, track by_src, count 3, seconds 2;", steady), "............");
+  EXPECT_EQ(alerts("threshold:type both, track by_src, count 3, seconds 5;", steady), "..x....x....");
+  EXPECT_EQ(alerts("detection_filter:track by_src, count 3, seconds 5;", steady), "...xx...xx..");
+  EXPECT_EQ(alerts("threshold:type backoff, track by_flow, count 1, multiplier 2;", steady), "xx.x...x....");
+  EXPECT_EQ(alerts("threshold:type backoff, track by_flow, count 3, multiplier 2;", steady), "..x..x.....x");
+}
+
+TEST(ThresholdTable, CountsEachKeyAlone) {
+  const Threshold limit = threshold_of("threshold:type limit, track by_src, count 1, seconds 60;");
+  ThresholdTable table(64);
+  std::vector<ThresholdKey> keys{{.rule = 1},
+                                 {.rule = 2},
+                                 {.rule = 1, .source = {1, 0}},
+                                 {.rule = 1, .source = {0, 1}},
+                                 {.rule = 1, .destination = {1, 0}},
+                                 {.rule = 1, .destination = {0, 1}},
+                                 {.rule = 1, .flow = 1}};
+  for (const ThresholdKey& key : keys) EXPECT_EQ(table.count(limit, key, kSecond), ThresholdOutcome::alert);
+  for (const ThresholdKey& key : keys) EXPECT_EQ(table.count(limit, key, kSecond), ThresholdOutcome::silent);
+  EXPECT_EQ(table.evicted(), 0U);
+}
+
+/// The same by a list of all matches of a period.
+class SlowThresholds {
+ public:
+  bool count(const Threshold& threshold, std::uint64_t key, std::uint64_t now) {
+    std::vector<std::uint64_t>& period = matches_[key];
+    if (!period.empty() && now - period.front() >= threshold.seconds * kSecond) period.clear();
+    period.push_back(now);
+    const std::size_t size = period.size();
+    if (threshold.type == Threshold::Type::limit) return size <= threshold.count;
+    if (threshold.type == Threshold::Type::both) return size == threshold.count;
+    if (threshold.type == Threshold::Type::detection_filter) return size > threshold.count;
+    return size % threshold.count == 0;
+  }
+
+ private:
+  std::map<std::uint64_t, std::vector<std::uint64_t>> matches_;
+};
+
+TEST(ThresholdTable, AgreesWithListsOfMatches) {
+  std::mt19937 random(3);
+  for (const char* const option : {"threshold:type limit, track by_src, count 3, seconds 4;",
+                                   "threshold:type threshold, track by_src, count 3, seconds 4;",
+                                   "threshold:type both, track by_src, count 3, seconds 4;",
+                                   "detection_filter:track by_src, count 3, seconds 4;"}) {
+    const Threshold threshold = threshold_of(option);
+    ThresholdTable table(1024, random());
+    SlowThresholds slow;
+    std::uint64_t now = kSecond;
+    for (int i = 0; i < 5000; ++i) {
+      now += random() % (kSecond / 8);
+      const std::uint64_t key = random() % 20;
+      const bool alert = table.count(threshold, {.rule = 1, .source = {key, 0}}, now) == ThresholdOutcome::alert;
+      ASSERT_EQ(alert, slow.count(threshold, key, now)) << option << " match " << i;
+    }
+    EXPECT_EQ(table.evicted(), 0U);
+  }
+}
+
+TEST(ThresholdTable, CountsEntriesThatItOverwrites) {
+  const Threshold limit = threshold_of("threshold:type limit, track by_src, count 1, seconds 60;");
+  ThresholdTable table(16);
+  for (std::uint64_t key = 0; key < 100; ++key) table.count(limit, {.source = {key, 0}}, kSecond + key);
+  EXPECT_EQ(table.evicted(), 84U);
+  for (std::uint64_t key = 0; key < 100; ++key) table.count(limit, {.source = {key, 1}}, 100 * kSecond);
+  EXPECT_EQ(table.evicted(), 168U);  // entries whose time is over are no loss
+}
+
+TEST(ThresholdTable, SaysWhetherARuleActsWithoutAnAlert) {
+  const auto outcomes = [](const std::string& option) {
+    ThresholdTable table(64);
+    std::string found;
+    for (std::uint64_t i = 1; i <= 6; ++i) {
+      const ThresholdOutcome outcome = table.count(threshold_of(option), {.rule = 1}, i);
+      found += outcome == ThresholdOutcome::alert ? 'x' : outcome == ThresholdOutcome::silent ? 's' : '.';
+    }
+    return found;
+  };
+  EXPECT_EQ(outcomes("threshold:type limit, track by_src, count 2, seconds 5;"), "xxssss");
+  EXPECT_EQ(outcomes("threshold:type threshold, track by_src, count 3, seconds 5;"), "..x..x");
+  EXPECT_EQ(outcomes("threshold:type both, track by_src, count 3, seconds 5;"), "..xsss");
+  EXPECT_EQ(outcomes("detection_filter:track by_src, count 3, seconds 5;"), "...xxx");
+  EXPECT_EQ(outcomes("threshold:type backoff, track by_flow, count 2, multiplier 2;"), ".xsxss");
+}
+
+TEST(FlowBits, AreSetAndTested) {
+  BitNames names;
+  const auto bits = [&names](const std::string& option) {
+    return PreparedBits(parse_options(option).bits.at(0), names);
+  };
+  const PreparedBits set = bits("flowbits:set,a;"), unset = bits("flowbits:unset,a;"),
+                     toggle = bits("flowbits:toggle,b;");
+  const PreparedBits is_a = bits("flowbits:isset,a;"), is_any = bits("flowbits:isset,b|a;"),
+                     not_a = bits("flowbits:isnotset,a;");
+  ASSERT_EQ(names.size(), 2U);
+  FlowBits store;
+  EXPECT_FALSE(store.test(is_a));
+  EXPECT_TRUE(store.test(not_a));
+  store.change(set);
+  EXPECT_TRUE(store.test(is_a));
+  EXPECT_TRUE(store.test(is_any));
+  EXPECT_FALSE(store.test(not_a));
+  store.change(unset);
+  EXPECT_FALSE(store.test(is_any));
+  store.change(toggle);
+  EXPECT_TRUE(store.test(is_any));
+  store.change(toggle);
+  EXPECT_FALSE(store.test(is_any));
+}
+
+}  // namespace
+}  // namespace penumbra::ids

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/ipsec/agent.h"
+
+#include <poll.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <set>
+#include <utility>
+
+#include "base/log.h"
+
+namespace penumbra::ipsec {
+namespace {
+
+namespace xfrm = control::xfrm;
+
+constexpr std::uint64_t kSecondMs = 1000;
+constexpr int kTurnMs = 5;
+// A block of files is large, because a file of marks is written for each. The keeper's blocks begin small.
+constexpr std::uint64_t kFirstBlock = std::uint64_t{1} << 16, kFirstBlockOfFiles = std::uint64_t{1} << 20,
+                        kMostBlock = std::uint64_t{1} << 23;
+constexpr std::uint64_t kAcquiresPerSecond = 64;
+
+std::uint64_t steady_ms() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
+
+}  // namespace
+
+Agent::Agent(const Settings& settings, SaTable& table, std::size_t workers) : settings_(settings), table_(table) {
+  for (std::size_t i = 0; i < workers; ++i) rings_.push_back(std::make_unique<EventRing>());
+  if (settings_.follows()) keeper_ = std::make_unique<KeeperClient>(settings_.socket, table);
+}
+
+Agent::~Agent() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  thread_.join();
+  const auto lock = table_.lock();
+  if (keeper_ != nullptr) tick();
+}
+
+void Agent::start() {
+  std::call_once(started_, [this] {
+    if (keeper_ == nullptr) {
+      const auto lock = table_.lock();
+      try {
+        lender_ = std::make_unique<FileLender>(settings_.marks, settings_.accepts_lost_marks);
+      } catch (const std::exception& problem) {
+        problem_ = problem.what();
+        log_error("ipsec: no packet can be sealed: " + problem_);
+      }
+      lend_to_all();
+      tick();
+    }
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  });
+}
+
+void Agent::run(const std::stop_token& stop) {
+  pthread_setname_np(pthread_self(), "ipsec");
+  while (!stop.stop_requested()) {
+    {
+      const auto lock = table_.lock();
+      turn(steady_ms());
+    }
+    pollfd wait{keeper_ != nullptr ? keeper_->descriptor() : -1, POLLIN, 0};
+    poll(&wait, 1, kTurnMs);
+  }
+}
+
+void Agent::turn(std::uint64_t now_ms) {
+  if (keeper_ != nullptr) {
+    keeper_->step(now_ms);
+    if (table_.has_changes() || keeper_->knows_policies() != was_known_) commit();
+  }
+  drain(now_ms);
+  if (now_ms < next_tick_ms_) return;
+  next_tick_ms_ = now_ms + kSecondMs;
+  acquires_left_ = kAcquiresPerSecond;
+  tick();
+}
+
+void Agent::commit() {
+  was_known_ = keeper_ == nullptr || keeper_->knows_policies();
+  table_.commit(was_known_);
+  lend_to_all();
+}
+
+void Agent::load(const Files& files) {
+  const auto lock = table_.lock();
+  std::set<xfrm::SaId> kept;
+  for (const xfrm::Sa& sa : files.states) kept.insert(sa.settings.id);
+  std::vector<xfrm::SaId> gone;
+  for (const auto& [id, sa] : table_.sas()) {
+    if (!kept.contains(id)) gone.push_back(id);
+  }
+  for (const xfrm::SaId& id : gone) table_.remove(id);
+  for (const xfrm::Sa& sa : files.states) table_.put(copy_of(sa, table_.store()));
+  table_.remove_policies();
+  for (const xfrm::Policy& policy : files.policies) table_.put(policy);
+  commit();
+}
+
+void Agent::set_own(std::vector<std::vector<OwnAddress>> own) {
+  const auto lock = table_.lock();
+  table_.set_own(std::move(own));
+  commit();
+}
+
+void Agent::lend_to_all() {
+  for (const PolicyEntry& policy : table_.current().out) {
+    for (DataSa* const sa : policy.sas) {
+      if (sa->block == 0) lend(*sa);
+    }
+  }
+}
+
+void Agent::lend(DataSa& sa) {
+  if (sa.is_lending || (keeper_ == nullptr && lender_ == nullptr)) return;
+  const std::uint64_t now = steady_ms();
+  const std::uint64_t first = keeper_ != nullptr ? kFirstBlock : kFirstBlockOfFiles;
+  // An SA that soon wants more gets more.
+  const std::uint64_t block = sa.block == 0                      ? first
+                              : now - sa.lent_at < kSecondMs / 2 ? std::min(sa.block * 4, kMostBlock)
+                                                                 : sa.block;
+  if (keeper_ != nullptr) {
+    keeper_->lend(sa, block);
+    if (!sa.is_lending) return;
+  } else {
+    try {
+      if (!lender_->lend(sa, block, wall_clock())) return;
+    } catch (const std::exception& problem) {
+      if (problem_ != problem.what()) log_error("ipsec: no sequence numbers: " + std::string(problem.what()));
+      problem_ = problem.what();
+      return;
+    }
+    problem_.clear();
+    sa.wants_numbers.store(false, std::memory_order_release);
+  }
+  sa.block = block;
+  sa.low_mark.store(block / 2, std::memory_order_relaxed);
+  sa.lent_at = now;
+  blocks_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Agent::drain(std::uint64_t now_ms) {
+  Event event;
+  for (const auto& ring : rings_) {
+    while (ring->pop(event)) {
+      if (event.kind == Event::Kind::acquire) {
+        acquire(event, now_ms);
+        continue;
+      }
+      DataSa* const sa = table_.find(event.sa);
+      if (sa == nullptr) continue;
+      if (event.kind == Event::Kind::wants_numbers) {
+        // The event may be older than the last block.
+        if (sa->numbers.left() <= sa->low_mark.load(std::memory_order_relaxed)) {
+          lend(*sa);
+        } else {
+          sa->wants_numbers.store(false, std::memory_order_release);
+        }
+      } else if (keeper_ != nullptr) {
+        mappings_.fetch_add(1, std::memory_order_relaxed);
+        keeper_->mapping(*sa, event.flow);
+      }
+    }
+  }
+}
+
+void Agent::acquire(const Event& event, std::uint64_t /*now_ms*/) {
+  if (keeper_ == nullptr || acquires_left_ == 0) return;
+  for (const PolicyEntry& each : table_.current().out) {
+    if (each.policy.index != event.policy) continue;
+    --acquires_left_;
+    acquires_.fetch_add(1, std::memory_order_relaxed);
+    keeper_->acquire(each.policy, event.flow);
+    return;
+  }
+}
+
+void Agent::tick() {
+  const std::uint64_t now = wall_clock();
+  for (const auto& [id, sa] : table_.sas()) {
+    const std::uint64_t packets = sa->use.packets.load(std::memory_order_relaxed);
+    if (packets != 0 && sa->use_time.load(std::memory_order_relaxed) == 0) {
+      sa->use_time.store(now, std::memory_order_relaxed);
+    }
+    if (sa->numbers.left() == 0 && sa->block != 0) lend(*sa);
+    if (keeper_ != nullptr) {
+      keeper_->report(*sa, sa->use_time.load(std::memory_order_relaxed));
+      continue;
+    }
+    xfrm::Usage usage = sa->sa.usage;
+    usage.bytes += sa->use.bytes.load(std::memory_order_relaxed);
+    usage.packets += packets;
+    usage.use_time = sa->use_time.load(std::memory_order_relaxed);
+    const xfrm::Expiry expiry = xfrm::expiry_of(sa->sa.settings.limits, usage, sa->sa.dying, now);
+    if (expiry == xfrm::Expiry::none) continue;
+    const bool is_hard = expiry == xfrm::Expiry::hard;
+    if (is_hard && sa->is_expired.exchange(true, std::memory_order_relaxed)) continue;
+    sa->sa.dying = true;
+    log_warning("ipsec: an SA reached its " + std::string(is_hard ? "hard" : "soft") + " limit: spi " +
+                std::to_string(sa->sa.settings.id.spi));
+  }
+  table_.free_retired(false);
+}
+
+AgentState Agent::state() const {
+  const auto lock = table_.lock();
+  const auto load = [](const std::atomic<std::uint64_t>& value) { return value.load(std::memory_order_relaxed); };
+  return {.is_connected = keeper_ != nullptr && keeper_->is_connected(),
+          .knows_policies = table_.current().has_policies,
+          .connections = keeper_ != nullptr ? keeper_->connections() : 0,
+          .blocks = load(blocks_),
+          .acquires = load(acquires_),
+          .mappings = load(mappings_),
+          .problem = problem_};
+}
+
+}  // namespace penumbra::ipsec

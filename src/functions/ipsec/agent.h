@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The thread of the function: it lends sequence numbers, watches limits, and follows the keeper.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "functions/ipsec/events.h"
+#include "functions/ipsec/keeper_client.h"
+#include "functions/ipsec/lender.h"
+#include "functions/ipsec/sa_table.h"
+#include "functions/ipsec/settings.h"
+
+namespace penumbra::ipsec {
+
+/// What `show ipsec` prints of the agent.
+struct AgentState {
+  bool is_connected = false, knows_policies = false;
+  std::uint64_t connections = 0, blocks = 0, acquires = 0, mappings = 0;
+  std::string problem;  ///< Why no sequence numbers can be lent, or empty.
+};
+
+class Agent {
+ public:
+  Agent(const Settings& settings, SaTable& table, std::size_t workers);
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+  /// Ends the thread, and reports what was not reported yet.
+  ~Agent();
+
+  /// Starts the thread unless it runs. When this returns, SAs of files have sequence numbers. Any thread.
+  void start();
+  /// Replaces all SAs and policies by those of files, and publishes them. SAs that stay keep their state.
+  void load(const Files& files);
+  /// Sets the addresses of each port.
+  void set_own(std::vector<std::vector<OwnAddress>> own);
+
+  EventRing& ring(std::size_t worker) { return *rings_[worker]; }
+  AgentState state() const;
+
+ private:
+  void run(const std::stop_token& stop);
+  void turn(std::uint64_t now_ms);
+  void drain(std::uint64_t now_ms);
+  void commit();
+  void lend_to_all();
+  void lend(DataSa& sa);
+  void tick();
+  void acquire(const Event& event, std::uint64_t now_ms);
+
+  const Settings settings_;
+  SaTable& table_;
+  std::vector<std::unique_ptr<EventRing>> rings_;
+  std::unique_ptr<KeeperClient> keeper_;  ///< Or null with files.
+  std::unique_ptr<FileLender> lender_;
+  std::string problem_;
+  bool was_known_ = false;
+  std::uint64_t next_tick_ms_ = 0, acquires_left_ = 0;
+  std::atomic<std::uint64_t> blocks_{0}, acquires_{0}, mappings_{0};
+  std::once_flag started_;
+  std::jthread thread_;
+};
+
+}  // namespace penumbra::ipsec

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lends sequence numbers to SAs of files, so that no number is used twice with a key, also after a crash.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/file_descriptor.h"
+#include "control/xfrm/marks.h"
+#include "functions/ipsec/sa.h"
+
+namespace penumbra::ipsec {
+
+/// Returns the last sequence number that an SA may send. With counter modes and without ESN it also is the limit of
+/// packets under one key.
+std::uint64_t last_number(const control::xfrm::SaSettings& settings);
+
+/// Returns seconds since 1970.
+std::uint64_t wall_clock();
+
+class FileLender {
+ public:
+  /// Opens the file of high-water marks. Throws std::runtime_error if that fails, if another process has it, or if it
+  /// was lost and `accepts_loss` is false.
+  FileLender(const std::filesystem::path& marks, bool accepts_loss);
+
+  /// Adds a block to an SA. Returns false if no number is left. Throws std::system_error if the mark cannot be written;
+  /// then nothing is lent.
+  bool lend(DataSa& sa, std::uint64_t count, std::uint64_t now);
+
+ private:
+  FileDescriptor lock_;
+  std::unique_ptr<control::xfrm::HighWaterMarks> marks_;
+};
+
+}  // namespace penumbra::ipsec

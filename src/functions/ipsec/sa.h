@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A security association as workers use it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "control/xfrm/model.h"
+#include "functions/ipsec/esp.h"
+#include "functions/ipsec/window.h"
+
+namespace penumbra::ipsec {
+
+/// Sequence numbers that were lent to this process. Workers take them in groups; one thread adds blocks.
+class SequenceNumbers {
+ public:
+  /// Numbers from `first` on. `count` may be less than asked for, down to 0.
+  struct Taken {
+    std::uint64_t first = 0;
+    std::uint32_t count = 0;
+  };
+
+  /// Takes up to `count` numbers. No number is taken twice.
+  Taken take(std::uint32_t count) noexcept {
+    std::uint64_t end = end_.load(std::memory_order_acquire), next = next_.load(std::memory_order_acquire);
+    for (;;) {
+      const std::uint64_t left = next < end ? end - next : 0;
+      const auto taken = static_cast<std::uint32_t>(left < count ? left : count);
+      if (taken == 0) return {};
+      if (next_.compare_exchange_weak(next, next + taken, std::memory_order_acq_rel)) return {next, taken};
+      end = end_.load(std::memory_order_acquire);
+    }
+  }
+  /// Adds a block that follows all blocks before, not necessarily at once. Numbers of a block before a gap are given
+  /// up.
+  void add(std::uint64_t first, std::uint64_t count) noexcept {
+    // A worker that sees the new end sees the new begin too.
+    if (first != end_.load(std::memory_order_relaxed)) next_.store(first, std::memory_order_release);
+    end_.store(first + count, std::memory_order_release);
+  }
+  std::uint64_t left() const noexcept {
+    const std::uint64_t end = end_.load(std::memory_order_acquire), next = next_.load(std::memory_order_acquire);
+    return next < end ? end - next : 0;
+  }
+  /// Returns the last number that was taken, or 0.
+  std::uint64_t last() const noexcept {
+    const std::uint64_t next = next_.load(std::memory_order_acquire);
+    return next == 0 ? 0 : next - 1;
+  }
+
+ private:
+  std::atomic<std::uint64_t> next_{0}, end_{0};
+};
+
+/// What an SA has done in this process. Workers add.
+struct SaUse {
+  std::atomic<std::uint64_t> bytes{0}, packets{0};
+  std::atomic<std::uint64_t> late{0}, replayed{0}, bad_icv{0};
+  std::atomic<std::uint64_t> last_mapping{0};  ///< Hash of the peer's new address that was reported last.
+};
+
+/// What was reported of an SA.
+struct SaReport {
+  std::uint64_t bytes = 0, packets = 0, late = 0, replayed = 0, bad_icv = 0, top = 0;
+
+  bool operator==(const SaReport&) const = default;
+};
+
+/// Objects outlive the snapshots that list them.
+struct DataSa {
+  /// `from` has keys.
+  explicit DataSa(control::xfrm::Sa&& from)
+      : sa(std::move(from)), format(format_of(sa.settings)), window(sa.settings.replay_window) {
+    window.load(sa.replay.in, sa.replay.bitmap, sa.settings.has_extended_replay);
+    const control::xfrm::Algorithms& used = sa.settings.algorithms;
+    const auto& main = used.aead ? used.aead : used.cipher;
+    if (format.iv == IvKind::counter && main) salt = sa.keys->cipher + main->key_bits / 8 - kSaltBytes;
+  }
+
+  /// As it was added. Workers read `settings`, which never change. The agent's thread changes `dying`.
+  control::xfrm::Sa sa;
+  const std::uint8_t* salt = nullptr;  ///< In `sa.keys`; null without a counter mode.
+  // Fields of the agent's thread.
+  std::uint64_t number = 0;   ///< Increases with each addition.
+  std::uint64_t block = 0;    ///< Size of the last block of sequence numbers.
+  std::uint64_t lent_at = 0;  ///< Seconds of a steady clock.
+  bool is_lending = false;    ///< A block was asked for.
+  SaReport reported;
+
+  SaFormat format;
+  ReplayWindow window;
+  SequenceNumbers numbers;
+  SaUse use;
+  std::atomic<bool> is_expired{false};     ///< A hard limit was reached.
+  std::atomic<std::uint64_t> low_mark{0};  ///< Of `numbers`: with fewer left, a worker asks for more.
+  std::atomic<bool> wants_numbers{false};  ///< An event was pushed.
+  std::atomic<std::uint64_t> use_time{0};  ///< Seconds since 1970 of the first packet, which the agent sets.
+
+  /// True if a hard limit of bytes or packets is reached.
+  bool is_used_up() const noexcept {
+    return sa.usage.bytes + use.bytes.load(std::memory_order_relaxed) >= sa.settings.limits.hard_bytes ||
+           sa.usage.packets + use.packets.load(std::memory_order_relaxed) >= sa.settings.limits.hard_packets;
+  }
+};
+
+}  // namespace penumbra::ipsec

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/xfrm/keys.h"
+#include "control/xfrm/model.h"
+#include "penumbra/config_node.h"
+
+namespace penumbra::ipsec {
+
+/// SAs and policies of files. The keys are in `store`.
+struct Files {
+  control::xfrm::KeyStore store;
+  std::vector<control::xfrm::Sa> states;
+  std::vector<control::xfrm::Policy> policies;
+};
+
+struct Settings {
+  static constexpr std::size_t kDefaultSas = 1024, kMostSas = std::size_t{1} << 20;
+  static constexpr std::uint16_t kLeastMtu = 1280, kDefaultMtu = 1500;
+
+  std::filesystem::path states, policies;  ///< Empty with `follow`.
+  std::filesystem::path socket;            ///< Of the keeper, with `follow`.
+  std::filesystem::path marks;
+  bool accepts_lost_marks = false;
+  std::size_t sas = kDefaultSas;
+  std::uint16_t mtu = kDefaultMtu;  ///< Of sealed packets, bytes of IP.
+
+  bool follows() const { return !socket.empty(); }
+};
+
+/// Reads the keys of the function. Throws InputError.
+Settings read_settings(const ConfigNode& config);
+/// Reads the files of the settings. Throws InputError.
+std::shared_ptr<const Files> read_files(const Settings& settings);
+/// Copies an SA and its keys.
+control::xfrm::Sa copy_of(const control::xfrm::Sa& sa, control::xfrm::KeyStore& store);
+/// Returns a line for each SA with a legacy algorithm (RFC 8221), and for each policy without an SA.
+std::vector<std::string> warnings_of(const Files& files, const Settings& settings);
+
+}  // namespace penumbra::ipsec

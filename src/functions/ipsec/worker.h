@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The data half of the function.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "functions/ipsec/events.h"
+#include "functions/ipsec/policy_cache.h"
+#include "functions/ipsec/random_iv.h"
+#include "functions/ipsec/reasons.h"
+#include "functions/ipsec/snapshot.h"
+#include "functions/ipsec/too_big.h"
+#include "penumbra/function.h"
+#include "penumbra/function_worker.h"
+
+namespace penumbra::ipsec {
+
+class SaTable;
+
+/// Processes a chunk in at most two rounds of jobs: the first opens and seals, the second seals what the first opened.
+class IpsecWorker final : public FunctionWorker {
+ public:
+  struct Parts {
+    const Function* function = nullptr;
+    const SaTable* table = nullptr;
+    EventRing* events = nullptr;  ///< Null in a dry run.
+    std::uint16_t mtu = 0;
+  };
+  IpsecWorker(const Parts& parts, const WorkerContext& context);
+
+  void process(Chunk& chunk) noexcept override;
+  bool resume(Chunk& chunk) noexcept override;
+  std::string trace(const Chunk& chunk, std::uint16_t packet) const override;
+  nlohmann::ordered_json explain(const Chunk& chunk, std::uint16_t packet) const override;
+
+ private:
+  /// What happens to a packet of a chunk.
+  struct Work;
+  /// The packets and jobs of a chunk.
+  struct Works;
+  /// What was decided about a packet that is traced or explained.
+  struct Note {
+    std::string opened, sealed, policy;
+  };
+
+  void drop(Chunk& chunk, std::uint16_t index, Why why) noexcept;
+  /// Returns the note of a packet, or null if nobody reads it.
+  Note* note(const Chunk& chunk, std::uint16_t index) noexcept;
+
+  // worker_classify.cc
+  void classify(Chunk& chunk, std::uint16_t index, Works& works) noexcept;
+  bool classify_udp(Chunk& chunk, std::uint16_t index, Works& works, const Flow& flow) noexcept;
+  void classify_esp(Chunk& chunk, std::uint16_t index, Works& works, DataSa& sa, std::uint32_t esp_at,
+                    const Flow& flow) noexcept;
+  void apply_policies(Chunk& chunk, std::uint16_t index, Works& works, DataSa* opened_by, const Flow& flow) noexcept;
+  void plan(Chunk& chunk, std::uint16_t index, Works& works, const PolicyEntry& policy, const DataSa* opened_by,
+            const Flow& flow) noexcept;
+  /// Drops a packet that its tunnel cannot take, and tells its source.
+  void refuse_too_big(Chunk& chunk, std::uint16_t index, const Works& works, const DataSa& sa,
+                      const DataSa* opened_by) noexcept;
+
+  // worker.cc
+  void take_numbers(Chunk& chunk, Works& works) noexcept;
+  void start_jobs(Chunk& chunk, Works& works) noexcept;
+  bool prepare(Chunk& chunk, Work& work) noexcept;
+  void finish_seal(Chunk& chunk, Work& work, std::uint8_t status, std::uint32_t length) noexcept;
+  void finish_opening(Chunk& chunk, Work& work, Works& works, std::uint8_t status, std::uint32_t length) noexcept;
+  void put(Chunk& chunk, Work& work, std::uint32_t bytes) noexcept;
+  void fragment(Chunk& chunk, std::uint16_t index) noexcept;
+  void report_mapping(const Work& work, const Flow& outer) noexcept;
+
+  const Parts parts_;
+  Emitter& emitter_;
+  rte_mempool* pool_;
+  PolicyCache cache_;
+  RandomIv random_;
+  ErrorLimit errors_;
+  std::uint16_t identification_ = 0;
+  std::array<Note, Chunk::kCapacity> notes_{};
+};
+
+}  // namespace penumbra::ipsec
