@@ -62,16 +62,6 @@ const std::vector<Benchmark>& benchmarks() {
   return list();
 }
 
-const std::vector<Planned>& planned() {
-  static const std::vector<Planned> kPlanned{
-      {"E12", "forwarding by frame size: IPv4, IPv6, IPsec; OpenFlow by the table's size", "the IPsec gateway"},
-      {"E16", "throughput and throughput per dollar by engine, over look-ups, ciphers and patterns",
-       "ciphers, digests and pattern matching"},
-      {"E20", "functions by frame size: IPv4, IPv6, IPsec, TLS handshakes, intrusion detection",
-       "the IPsec gateway, the TLS proxy and intrusion detection"}};
-  return kPlanned;
-}
-
 Cost cost_here(const Benchmark& benchmark, bool has_gpu) {
   Cost cost = benchmark.cost;
   cost.is_ours_alone = benchmark.measurements.empty();

@@ -88,12 +88,6 @@ struct Benchmark {
 /// CUDA cannot fork afterwards.
 Cost cost_here(const Benchmark& benchmark, bool has_gpu);
 
-/// A measurement of the papers whose functions are not implemented yet.
-struct Planned {
-  std::string measurement, measures, waits_for;
-};
-const std::vector<Planned>& planned();
-
 /// Adds a benchmark to the list. Always returns true.
 bool register_benchmark(Benchmark benchmark);
 /// Returns every benchmark of this build: the papers' measurements by number, then the others by name.

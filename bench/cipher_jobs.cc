@@ -206,6 +206,7 @@ void run_cipher_jobs(const Options& options, Report& report) {
 
 [[maybe_unused]] const bool kCipherJobs =
     register_benchmark({.name = "crypto",
+                        .measurements = {"E16"},
                         .measures = "ciphers as jobs on the engines, compared with a copy of the same packets by a GPU",
                         .needs = "100 MB of memory",
                         .cost = {5, 3},

@@ -58,12 +58,7 @@ Document::Document(const Options& options, nlohmann::json machine, nlohmann::jso
            {"date", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
            {"seed", options.seed},
            {"input", input_of(options)},
-           {"results", nlohmann::json::array()},
-           {"planned", nlohmann::json::array()}};
-  for (const Planned& each : planned()) {
-    json_["planned"].push_back(
-        {{"measurement", each.measurement}, {"measures", each.measures}, {"waits_for", each.waits_for}});
-  }
+           {"results", nlohmann::json::array()}};
   if (options.output) take_over(*options.output);
   json_["met"] = verdict();
   store();  // Fails now, rather than after an hour, if the file cannot be written.

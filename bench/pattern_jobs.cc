@@ -142,6 +142,7 @@ void run_pattern_jobs(const Options& options, Report& report) {
 
 [[maybe_unused]] const bool kPatternJobs =
     register_benchmark({.name = "pattern-jobs",
+                        .measurements = {"E16"},
                         .measures = "the search for many patterns in texts, as jobs on the engines",
                         .needs = "",
                         .cost = {2, 1.5},

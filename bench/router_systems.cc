@@ -5,11 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -19,47 +17,45 @@
 #include "frame_fields.h"
 #include "generated_names.h"
 #include "inputs.h"
-#include "io/capture_writer.h"
+#include "made_frames.h"
 #include "network.h"
 
 namespace penumbra::bench {
 namespace {
 
 constexpr std::size_t kCapturedFrames = (std::size_t{1} << 18) / kSanitizerScale;
+constexpr std::size_t kMostCapturedBytes = 64U << 20;
 constexpr std::size_t kStations = (std::size_t{1} << 16) / kSanitizerScale;  ///< Half of them on either port.
 constexpr std::uint32_t kRoutedPrefixes = 900'000 / kSanitizerScale, kRoutedNames = 1'000'000 / kSanitizerScale;
 constexpr std::uint64_t kConsumers = 4000;           ///< Stations, enough for workers to get frames about equally.
 constexpr std::uint64_t kProducer = 0x0200000000BB;  ///< MAC address to which all Interests go.
 
-std::string one_port(std::uint64_t seed) {
+std::string one_port(std::uint64_t seed, std::uint16_t frame_bytes = 60) {
   return fmt::format(
-      "  - {{name: port0, device: \"synth:size=60,dst=prefixes:routes.txt,seed={}\", promiscuous: true, sink: "
+      "  - {{name: port0, device: \"synth:size={},dst=prefixes:routes.txt,seed={}\", promiscuous: true, sink: "
       "count}}\n",
-      seed);
+      frame_bytes, seed);
 }
 constexpr char kIpv4[] = "  - ipv4: {routes: routes.txt, neighbours: neighbours.txt}\n";
 
-using FrameBytes = std::vector<std::uint8_t>;
-
-void put(FrameBytes& frame, std::uint64_t value, int bytes) {
-  while (bytes-- > 0) frame.push_back(static_cast<std::uint8_t>(value >> 8 * bytes));
-}
-
-/// Returns a frame of UDP without data over IPv6: 62 bytes.
-FrameBytes ipv6_frame(ipv6_address destination) {
+/// Returns a frame of UDP over IPv6 with zeros as data, at least 62 bytes.
+FrameBytes ipv6_frame(ipv6_address destination, std::uint16_t frame_bytes) {
+  constexpr std::uint64_t kBeforeUdp = 14 + 40;
   FrameBytes frame;
   put(frame, 0x020000000001, 6);
   put(frame, 0x02AA00000001, 6);
   put(frame, 0x86DD, 2);
   put(frame, 0x60000000, 4);
-  put(frame, 8, 2);
+  put(frame, frame_bytes - kBeforeUdp, 2);
   put(frame, 17, 1);
   put(frame, 64, 1);
   put(frame, 0x20010DB8FFFF0000, 8);
   put(frame, 1, 8);
   put(frame, destination.high, 8);
   put(frame, destination.low, 8);
-  put(frame, 0x03E803E900080000, 8);
+  put(frame, 0x03E803E9, 4);
+  put(frame, frame_bytes - kBeforeUdp, 2);
+  frame.resize(frame_bytes);
   return frame;
 }
 
@@ -96,15 +92,6 @@ FrameBytes interest_frame(std::uint64_t from, const std::string& name, std::uint
   return frame;
 }
 
-void write_capture(const std::filesystem::path& file, const std::function<FrameBytes(std::size_t)>& frame) {
-  io::CaptureFile capture(file);
-  capture.begin();
-  io::CaptureWriter writer(capture);
-  for (std::size_t i = 0; i < kCapturedFrames; ++i) writer.add(i, frame(i));
-  writer.flush();
-  if (capture.error() != 0) throw std::runtime_error("cannot write " + file.string());
-}
-
 /// Criterion of routers with one port: the MAC address must be that of the oracle's next hop.
 template <class Family>
 MayLeave to_next_hops(std::span<const EntryOf<Family>> entries, std::vector<MacAddress> macs) {
@@ -137,11 +124,11 @@ RouterSystem RouterSystems::echo() const {
           }};
 }
 
-RouterSystem RouterSystems::ipv4() const {
+RouterSystem RouterSystems::ipv4(std::uint16_t frame_bytes) const {
   return {.name = "ipv4",
-          .input = fmt::format("{} generated prefixes, 64-byte frames, destinations uniform over the prefixes, seed {}",
-                               kRoutedPrefixes, seed_),
-          .ports = one_port(seed_),
+          .input = fmt::format("{} generated prefixes, {}-byte frames, destinations uniform over the prefixes, seed {}",
+                               kRoutedPrefixes, frame_bytes + kFcsBytes, seed_),
+          .ports = one_port(seed_, frame_bytes),
           .pipeline = kIpv4,
           .may_leave = write_ipv4_table(),
           .has_avx512 = true};
@@ -159,7 +146,7 @@ RouterSystem RouterSystems::flows() const {
           .has_avx512 = true};
 }
 
-RouterSystem RouterSystems::ipv6() const {
+RouterSystem RouterSystems::ipv6(std::uint16_t frame_bytes) const {
   constexpr unsigned kNextHops = 16;
   const Ipv6InputTable table = ipv6_input_table({.names = {}, .routes = {}, .rules = {}, .seed = seed_});
   std::string routes, neighbours;
@@ -176,20 +163,23 @@ RouterSystem RouterSystems::ipv6() const {
   for (std::uint64_t i = 1; i <= kNextHops; ++i) macs.push_back({0x02BB00000000 + i});
   std::vector<EntryOf<Ipv6>> entries = table.entries;
   for (std::size_t i = 0; i < entries.size(); ++i) entries[i].next_hop = static_cast<std::uint16_t>(i % kNextHops);
-  const auto drawn = prefix_addresses(table, kCapturedFrames, seed_);
-  write_capture(folder_ / "ipv6.pcap", [&](std::size_t i) { return ipv6_frame(drawn.addresses[i]); });
-  return {.name = "ipv6",
-          .input = fmt::format("{}, lookup trie; {} frames of 66 bytes, {}", table.description, kCapturedFrames,
-                               drawn.description),
-          .ports = "  - {name: port0, device: \"pcap:ipv6.pcap,loop\", promiscuous: true, sink: count}\n",
-          .pipeline = "  - ipv6: {routes: routes6.txt, neighbours: neighbours6.txt}\n",
-          .may_leave = to_next_hops<Ipv6>(entries, std::move(macs)),
-          .has_avx512 = true};
+  const std::string capture = fmt::format("ipv6-{}.pcap", frame_bytes);
+  const std::size_t frames = std::min(kCapturedFrames, kMostCapturedBytes / frame_bytes);
+  const auto drawn = prefix_addresses(table, frames, seed_);
+  write_capture(folder_ / capture, frames, [&](std::size_t i) { return ipv6_frame(drawn.addresses[i], frame_bytes); });
+  return {
+      .name = "ipv6",
+      .input = fmt::format("{}, lookup trie; {} frames of {} bytes, {}", table.description, frames,
+                           frame_bytes + kFcsBytes, drawn.description),
+      .ports = fmt::format("  - {{name: port0, device: \"pcap:{},loop\", promiscuous: true, sink: count}}\n", capture),
+      .pipeline = "  - ipv6: {routes: routes6.txt, neighbours: neighbours6.txt}\n",
+      .may_leave = to_next_hops<Ipv6>(entries, std::move(macs)),
+      .has_avx512 = true};
 }
 
 RouterSystem RouterSystems::l2() const {
   for (const std::uint64_t port : {0, 1}) {
-    write_capture(folder_ / fmt::format("l2-{}.pcap", port), [port, seed = seed_](std::size_t i) {
+    write_capture(folder_ / fmt::format("l2-{}.pcap", port), kCapturedFrames, [port, seed = seed_](std::size_t i) {
       const std::uint64_t station = i % (kStations / 2) * 2;
       const std::uint64_t other = Random::mixed(i + (seed << 32)) % (kStations / 2) * 2;
       return ethernet_frame(0x100 + other + 1 - port, 0x100 + station + port);
@@ -215,7 +205,7 @@ RouterSystem RouterSystems::ndn() const {
   }
   write_file(folder_ / "names.txt", routes);
   Random random(seed_);
-  write_capture(folder_ / "ndn.pcap", [&](std::size_t number) {
+  write_capture(folder_ / "ndn.pcap", kCapturedFrames, [&](std::size_t number) {
     std::string name;
     for (const std::string& component : name_components(random.below(kRoutedNames), seed_)) {
       append_component(name, component);

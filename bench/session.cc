@@ -74,10 +74,7 @@ std::vector<Benchmark> chosen(const Options& options) {
   };
   for (const std::string& name : options.names) {
     if (std::ranges::any_of(benchmarks(), is(name))) continue;
-    const auto later = std::ranges::find(planned(), name, &Planned::measurement);
-    if (later == planned().end()) throw std::invalid_argument("no benchmark '" + name + "'; see `penumbra-bench list`");
-    throw std::invalid_argument(
-        fmt::format("{} ({}) is not there yet: it waits for {}", name, later->measures, later->waits_for));
+    throw std::invalid_argument("no benchmark '" + name + "'; see `penumbra-bench list`");
   }
   std::vector<Benchmark> result;
   for (const Benchmark& each : benchmarks()) {

@@ -58,19 +58,10 @@ void print_list(bool json) {
   if (json) {
     auto list = nlohmann::ordered_json::array();
     for (const bench::Benchmark& benchmark : bench::benchmarks()) list.push_back(json_of(benchmark, on_gpu));
-    auto planned = nlohmann::ordered_json::array();
-    for (const bench::Planned& each : bench::planned()) {
-      planned.push_back(
-          {{"measurements", {each.measurement}}, {"measures", each.measures}, {"waits_for", each.waits_for}});
-    }
-    const nlohmann::ordered_json answer{{"benchmarks", std::move(list)}, {"planned", std::move(planned)}};
+    const nlohmann::ordered_json answer{{"benchmarks", std::move(list)}};
     return write_output(answer.dump(2) + "\n");
   }
   for (const bench::Benchmark& benchmark : bench::benchmarks()) write_output(text_of(benchmark, on_gpu));
-  for (const bench::Planned& each : bench::planned()) {
-    write_output(fmt::format("{:<5} {:<16} {}\n{:<22} not yet: waits for {}\n", each.measurement, "", each.measures, "",
-                             each.waits_for));
-  }
 }
 
 void run(const bench::Options& options) {
@@ -93,7 +84,6 @@ std::vector<std::string> names() {
     if (!name.empty() && std::ranges::find(result, name) == result.end()) result.push_back(name);
   };
   for (const bench::Benchmark& benchmark : bench::benchmarks()) std::ranges::for_each(benchmark.measurements, add);
-  for (const bench::Planned& each : bench::planned()) add(each.measurement);
   for (const bench::Benchmark& benchmark : bench::benchmarks()) add(benchmark.name);
   return result;
 }

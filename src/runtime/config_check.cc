@@ -49,7 +49,7 @@ void check_listen(const control::ListenAddress& listen, const char* who) {
 }
 
 void check_socket(const std::filesystem::path& socket, const SourceLocation& place) {
-  if (place.line == 0) return;
+  if (place.line == 0 || socket.empty()) return;
   const auto refuse = [&](const std::string& what) {
     throw InputError(place, fmt::format("control socket {}: {}", socket.string(), what));
   };
