@@ -49,6 +49,8 @@ def test_every_measurement_is_listed():
     assert there | later <= MEASUREMENTS
     assert later == {"E12", "E16", "E20"}
     assert all(each["seconds"] > 0 and each["measures"] for each in document["benchmarks"])
+    keys = [(each["name"], *each["measurements"]) for each in document["benchmarks"]]
+    assert len(keys) == len(set(keys)), "a document has one entry for each"
     text = penumbra_bench("list").stdout
     assert [word for word in re.findall(r"^(E\d+) ", text, re.MULTILINE) if word in later] == ["E12", "E16", "E20"]
 
