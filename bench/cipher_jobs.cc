@@ -180,9 +180,9 @@ void compare_jobs(const CipherSuite& suite, std::uint32_t bytes, const Options& 
     turns.push_back({"copy by cuda", [&copy, times] { return copy.measure(8 * times); }, Role::rival});
   }
   const std::string title = fmt::format("{}, seal, {} bytes, as jobs", suite.name, bytes);
-  const std::vector<double> ratios =
-      report.compare(title, "Gbit/s", interleave(turns, options.rounds), turns.back().name,
-                     Place{{"crypto", suite.name + ", seal, as jobs", "payload", "bytes"}, static_cast<double>(bytes)});
+  const std::vector<double> ratios = report.compare(
+      title, "Gbit/s", interleave(turns, options.rounds), turns.back().name,
+      Place{{"cipher-jobs", suite.name + ", seal, as jobs", "payload", "bytes"}, static_cast<double>(bytes)});
   // The first contender is the library on a core.
   if (has_cuda() && bytes >= kBarredPayload && suite.digest == 0) {
     report.bar(fmt::format("cuda / copy by cuda, {}", title), ratios[1], kCopyBar, true);
@@ -205,7 +205,7 @@ void run_cipher_jobs(const Options& options, Report& report) {
 }
 
 [[maybe_unused]] const bool kCipherJobs =
-    register_benchmark({.name = "crypto",
+    register_benchmark({.name = "cipher-jobs",
                         .measurements = {"E16"},
                         .measures = "ciphers as jobs on the engines, compared with a copy of the same packets by a GPU",
                         .needs = "100 MB of memory",

@@ -45,6 +45,8 @@ def test_every_measurement_is_listed():
     document = json.loads(penumbra_bench("list", "-j").stdout)
     assert {measurement for each in document["benchmarks"] for measurement in each["measurements"]} == MEASUREMENTS
     assert all(each["seconds"] > 0 and each["measures"] for each in document["benchmarks"])
+    keys = [(each["name"], *each["measurements"]) for each in document["benchmarks"]]
+    assert len(keys) == len(set(keys)), "a document has one entry for each"
 
 
 def test_the_gpus_benchmarks_say_that_there_is_none(tmp_path):

@@ -13,6 +13,12 @@ from test_metrics import free_port, get
 DASHBOARD = json.loads((conftest.ROOT / "packaging" / "grafana" / "penumbra.json").read_text())
 #: Prometheus adds these labels to each sample.
 ADDED = {"instance", "job"}
+PORTS = [{"name": "wan", "device": "net_null0", "sink": None}, {"name": "lan", "device": "none", "sink": "count"}]
+#: `l2` and `megaflows` take every packet, so that they need pipelines of their own.
+PIPELINES = [
+    "  - flows\n  - ids: {rules: [rules]}\n  - ipsec: {states: sa.txt, policies: sp.txt, marks: marks}\n  - l2",
+    "  - megaflows: {socket: megaflows.sock, miss: drop}",
+]
 
 
 def expressions():
@@ -36,22 +42,22 @@ def labels_of(expression, legend):
 
 @pytest.fixture(scope="module")
 def exposed(tmp_path_factory):
-    """Returns the labels of each metric, for a router with every function that has its own metrics."""
-    port = free_port()
-    bench = conftest.Bench(tmp_path_factory.mktemp("grafana"))
-    bench.configure(
-        [{"name": "wan", "device": "net_null0", "sink": None}, {"name": "lan", "device": "none", "sink": "count"}],
-        pipeline="  - flows\n  - l2",
-    )
-    with bench.config.open("a") as config:
-        config.write(f"metrics: {{listen: '127.0.0.1:{port}'}}\n")
-    with bench.start() as router:
-        text = get(port)[2]
-        router.stop()
+    """Returns the labels of each metric, for routers with every function that the dashboard has panels of."""
     labels = {}
-    for name, inside in re.findall(r"^(penumbra_\w+)(?:\{(.*)\})? ", text, re.MULTILINE):
-        labels.setdefault(name, set()).update(re.findall(r'(\w+)="', inside))
-    assert len(labels) > 30
+    for pipeline in PIPELINES:
+        port = free_port()
+        bench = conftest.Bench(tmp_path_factory.mktemp("grafana"))
+        for name in ("rules", "sa.txt", "sp.txt"):
+            (bench.folder / name).touch()
+        bench.configure(PORTS, pipeline=pipeline)
+        with bench.config.open("a") as config:
+            config.write(f"metrics: {{listen: '127.0.0.1:{port}'}}\n")
+        with bench.start() as router:
+            text = get(port)[2]
+            router.stop()
+        for name, inside in re.findall(r"^(penumbra_\w+)(?:\{(.*)\})? ", text, re.MULTILINE):
+            labels.setdefault(name, set()).update(re.findall(r'(\w+)="', inside))
+    assert len(labels) > 50
     return labels
 
 
@@ -65,6 +71,13 @@ def test_every_metric_is_exposed_with_the_labels_that_are_asked_for(exposed):
             assert name in exposed, f"{title}: {name}"
             missing = labels_of(expression, legend) - exposed[name] - ADDED
             assert not missing, f"{title}: {name} has no {missing}"
+
+
+@pytest.mark.parametrize("function", ["ids", "ipsec", "megaflows"])
+def test_panels_have_every_metric_of_a_function(exposed, function):
+    asked = {name for _, expression, _ in expressions() for name in re.findall(r"penumbra_\w+", expression)}
+    of_function = {name for name in exposed if name.startswith(f"penumbra_{function}_")}
+    assert of_function and of_function <= asked
 
 
 def test_counters_are_asked_for_by_their_rate():
