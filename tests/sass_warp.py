@@ -7,7 +7,7 @@ one warp and grids of one block run here."""
 
 from dataclasses import dataclass
 
-from sass_lanes import ALL, LANES, ZERO, any_secret, clean, merged, whole
+from sass_lanes import LANES, ZERO, any_secret, clean, merged, whole
 from sass_step import LOCAL_WINDOW, Step
 
 SHARED_BEGIN = 0x400  # of the dynamic shared memory; the driver has the bytes before it
