@@ -39,8 +39,11 @@ __device__ inline void patterns_search_by_warps(patterns_view view, const std::u
       __syncwarp();
       for (std::uint32_t row = 0; row < kWarp; ++row) {
         const std::uint64_t its = __shfl_sync(kAllLanes, line, static_cast<int>(row));
+        const std::uint64_t its_begin = __shfl_sync(kAllLanes, begin, static_cast<int>(row));
         const std::uint64_t its_end = __shfl_sync(kAllLanes, end, static_cast<int>(row));
-        if (its < its_end) own_rows[row][lane] = reinterpret_cast<const std::uint32_t*>(its)[lane];
+        // Around a text, nothing is known of the memory beyond the words in which it lies.
+        const std::uint64_t word = its + 4 * lane;
+        if (word < its_end && word + 4 > its_begin) own_rows[row][lane] = *reinterpret_cast<const std::uint32_t*>(word);
       }
       __syncwarp();
       const std::uint64_t from = max(line, begin), to = min(line + kLine, end);
