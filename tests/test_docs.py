@@ -160,3 +160,9 @@ def test_links_lead_somewhere(page):
             headings = re.findall(r"^#+ (.*)$", there.read_text(), re.MULTILINE)
             slugs = [re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings]
             assert heading in slugs, target
+
+
+def test_the_page_has_every_exit_code():
+    told = re.findall(r"^  (\d)  ", conftest.penumbra("--help").stdout.split("Exit codes:")[1], re.MULTILINE)
+    section = (DOCS / "commands.md").read_text().split("## Exit codes\n")[1]
+    assert len(told) > 4 and re.findall(r"^\| (\d) \|", section, re.MULTILINE) == told
