@@ -125,10 +125,16 @@ bench-gpu: build ## this machine's GPU and the engines on it (9 minutes); withou
 	@tools/pack-gpu-bench build/release build/gpu-bench
 	@if compgen -G '/dev/nvidia[0-9]*' >/dev/null; then bash build/gpu-bench/run --budget 9m -o build/gpu-bench/results.json; fi
 
+# These are documents, or folders of them.
+RESULTS ?= bench/results
 .PHONY: report
-report: setup-bench $(VENV)/.report ## docs/report: a page and plots of the results that are kept in bench/results
+report: setup-bench $(VENV)/.report ## docs/report of the kept results; RESULTS="FOLDER FOLDER" compares two in build/report.html
+ifeq ($(RESULTS),bench/results)
 	@rm -rf docs/report/plots
-	@$(REPORT) bench/results/*.json -o docs/report/index.html --plots docs/report/plots
+	@$(REPORT) $(RESULTS) -o docs/report/index.html --plots docs/report/plots
+else
+	@$(REPORT) $(RESULTS) -o build/report.html $(if $(word 2,$(RESULTS)),--agreement)
+endif
 
 .PHONY: bundle
 bundle: build ## a stripped, relocatable tarball in build/bundle

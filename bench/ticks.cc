@@ -30,8 +30,8 @@ namespace penumbra::bench {
 namespace {
 
 constexpr std::uint32_t kTimers = 1'000'000;
-constexpr std::uint64_t kPeriod = 1'000'000'000;  ///< Of each timer, nanoseconds.
-constexpr std::uint64_t kTickPeriod = 1'000'000;  ///< Of the function that only ticks, nanoseconds.
+constexpr std::uint64_t kPeriod = 1'000'000'000;  ///< Period of each timer, nanoseconds.
+constexpr std::uint64_t kTickPeriod = 1'000'000;  ///< Period of the function that only ticks, nanoseconds.
 constexpr std::chrono::microseconds kTimerStep(500);
 constexpr double kTimerSeconds = 2.5, kIdleSeconds = 1;
 /// Time without its core, nanoseconds, from which the timers of a tick are not the worker's to answer for.

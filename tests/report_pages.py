@@ -55,7 +55,7 @@ def copies(peak):
     plot = {"measurement": "E1", "title": "copies, one after the other", "x": "copy", "x_unit": "B"}
     rates = {2**power: peak * 2**power / (2**power + 1e5) for power in range(8, 27, 2)}
     ways = {size: [contender("to the GPU", rate), contender("from the GPU", 1.1 * rate)] for size, rate in rates.items()}
-    return entry("gpu", ["E1"], [comparison(f"copies of {n}", "GB/s", ways[n], {**plot, "at": n}) for n in rates], watts=250.0)
+    return entry("gpu", ["E1"], [comparison(f"copies of {n}", "GB/s", ways[n], {**plot, "at": n}) for n in rates], watts={"gpus": 250.0})
 
 
 def document(processor, results, **machine):
@@ -80,10 +80,9 @@ def two_machines():
 
 
 def report(folder, documents, *arguments):
-    files = []
-    for number, each in enumerate(documents):
-        files.append(folder / f"results{number}.json")
-        files[-1].write_text(each if isinstance(each, str) else json.dumps(each))
+    files = [folder / f"results{number}.json" for number in range(len(documents))]
+    for file, each in zip(files, documents, strict=True):
+        file.write_text(each if isinstance(each, str) else json.dumps(each))
     return run_report(*files, "-o", folder / "report.html", *arguments)
 
 

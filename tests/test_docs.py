@@ -52,7 +52,9 @@ def test_every_key_stands_in_the_page(tmp_path, place):
 def test_every_function_has_a_page_with_its_keys(tmp_path):
     functions = known_words(tmp_path, f"ports: [{PORT}]\npipeline: [qqqqqqqqqq]\n")
     assert len(functions) > 1
+    readme = (conftest.ROOT / "README.md").read_text()
     for function in functions:
+        assert f"| [`{function}`](docs/functions/{function}.md)" in readme.replace(", [`", " | [`"), function
         page = (DOCS / "functions" / f"{function}.md").read_text()
         assert f"functions/{function}.md" in CONFIG
         for key in known_words(tmp_path, f"ports: [{PORT}]\npipeline: [{function}: {{qqqqqqqqqq: 1}}]\n"):
@@ -144,10 +146,10 @@ def test_example_configurations_are_taken(tmp_path, example):
     assert done.returncode == 0, done.stderr
 
 
-LINKS = [*DOCS.rglob("*.md"), conftest.ROOT / "README.md", conftest.ROOT / "bench" / "results" / "README.md"]
+LINKS = [*DOCS.rglob("*.md"), *(conftest.ROOT / "bench").rglob("README.md"), conftest.ROOT / "README.md", conftest.ROOT / "CHANGELOG.md"]
 
 
-@pytest.mark.parametrize("page", LINKS, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", LINKS, ids=lambda page: str(page.relative_to(conftest.ROOT)))
 def test_links_lead_somewhere(page):
     text = page.read_text()
     for target in re.findall(r"\]\(([^)]+)\)", text) + re.findall(r'<img src="([^"]+)"', text):
@@ -160,3 +162,16 @@ def test_links_lead_somewhere(page):
             headings = re.findall(r"^#+ (.*)$", there.read_text(), re.MULTILINE)
             slugs = [re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings]
             assert heading in slugs, target
+
+
+def test_the_page_has_every_exit_code():
+    told = re.findall(r"^  (\d)  ", conftest.penumbra("--help").stdout.split("Exit codes:")[1], re.MULTILINE)
+    section = (DOCS / "commands.md").read_text().split("## Exit codes\n")[1]
+    assert len(told) > 4 and re.findall(r"^\| (\d) \|", section, re.MULTILINE) == told
+
+
+def test_every_page_is_in_the_readme_or_in_another_page():
+    """Otherwise no reader finds it."""
+    links = {page: re.findall(r"\]\(([^)#]+)", page.read_text()) for page in LINKS if page.name != "CHANGELOG.md"}
+    linked = {(page.parent / target).resolve() for page, targets in links.items() for target in targets}
+    assert [page for page in DOCS.rglob("*.md") if page.resolve() not in linked] == []

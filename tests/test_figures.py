@@ -11,10 +11,10 @@ import conftest
 pytestmark = pytest.mark.release_only
 PAGES = [conftest.ROOT / "README.md", conftest.ROOT / "bench" / "results" / "README.md", *sorted((conftest.ROOT / "docs").rglob("*.md"))]
 NUMBER = r"(?<![\w.,:-])\d+(?:[.,]\d+)*"
-#: Rates, times, and comparisons of speed.
+#: Rates, times, fractions in tables, and comparisons of speed.
 FIGURE = re.compile(
     rf"{NUMBER}\s*(?:[kMG]|million|thousand)?\s*(?:[\w-]+\s+){{0,3}}(?:[\w-]*/s\b|(?:a|per)\s+second\b|[kMGT]?bit/s\b)"
-    rf"|{NUMBER}\s*(?:ns|us|µs|ms)\b"
+    rf"|{NUMBER}\s*(?:ns|us|µs|ms)\b|\|\s*\d+\.\d+\s*(?=\|)"
     rf"|{NUMBER}(?:\s*(?:times|%|per\s+cent))\s+(?:as\s+(?:fast|much|many|slow)|faster|slower|ahead|more|less)\b"
 )
 #: Settings and limits of the program, loads that a benchmark makes, targets, arithmetic, and figures of papers, by page.
@@ -51,7 +51,7 @@ def test_every_measured_figure_is_in_a_generated_table():
 
 
 @pytest.mark.parametrize(
-    "text", ["12.5 M packets/s", "20 Gbit/s", "1.5 million lookups a second", "3.5 us", "67 ns", "twice, or 2.4 times as\nfast", "20% faster", "`x` gives 8 GB/s"]
+    "text", ["12.5 M packets/s", "20 Gbit/s", "1.5 million lookups a second", "3.5 us", "67 ns", "twice, or 2.4 times as\nfast", "20% faster", "`x` gives 8 GB/s", "\n| `x` | 255.2 |\n"]
 )
 def test_a_figure_is_found(text):
     table = "<!-- table: machines -->\n| 7 M packets/s |\n<!-- end -->\n"

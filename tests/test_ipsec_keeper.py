@@ -61,7 +61,7 @@ def test_follows_changes_and_stops_sealing_without_numbers(bench, keeper):
         router.wait_for("packets without an SA", lambda: drops(router)["no_outbound_sa"] > 10)
         install(peer, policies=False)
         router.wait_for("sealed packets", lambda: router.show("sa")["sas"][0]["packets"] > 10)
-        # What was used comes to the keeper, whom a daemon asks.
+        # The keeper gets the usage, so that a daemon can ask for it.
         wait_until("usage", lambda: struct.unpack_from("=Q", usage_of(peer))[0] > 1000)
         assert router.show("ipsec")["connected"]
         # Removing the policies ends all traffic: there is no policy that lets it pass in clear.

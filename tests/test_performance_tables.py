@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/performance-tables: the tables of the documentation are those of the kept results."""
 
+import re
 import shutil
 import subprocess
 
@@ -52,3 +53,15 @@ def test_what_no_result_has_is_an_error(copy, change):
     page.write_text(page.read_text().replace(*change))
     done = run(copy / "tools" / TOOL.name)
     assert done.returncode == 1 and "has no" in done.stderr
+
+
+@pytest.mark.parametrize(("name", "is_known"), [("h100-16-cores", True), ("xeon-2-cores", False)])
+def test_the_worth_of_a_gpu_comes_from_a_machine_with_one(copy, name, is_known):
+    page = copy / "docs" / "page.md"
+    page.write_text(f"<!-- table: worth | {name} | routing; E8; ipv4; M packets/s -->\n<!-- end -->\n")
+    done = run(copy / "tools" / TOOL.name)
+    row = re.search(r"\| routing \| M packets/s \| ([\d.]+) \((?:gopt|scalar)\) \| ([\d.]+) \(cuda.*?\) \| ([\d.]+) \| (\w+) \|", page.read_text())
+    assert bool(row) == is_known and ("with and without a GPU" in done.stderr) != is_known
+    if row:
+        cpu, gpu, ratio = (float(row[at]) for at in (1, 2, 3))
+        assert ratio == pytest.approx(gpu / cpu, rel=0.01) and row[4] == ("yes" if ratio >= 1.2 else "no" if ratio <= 1 else "hardly")

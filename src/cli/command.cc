@@ -179,8 +179,7 @@ const std::vector<ExitCodeHelp>& exit_codes() {
       {ExitCode::usage, "the command line is wrong, also where only the router can tell"},
       {ExitCode::bad_input, "a configuration, route file, address or capture is wrong; the message says where"},
       {ExitCode::mismatch,
-       "counters do not add up, an output differs from what it must be, a benchmark misses a bar, or two runs of it do "
-       "not agree"},
+       "counters do not add up, an output differs from what it must be, or a benchmark misses a bar"},
       {ExitCode::no_connection, "no router answers on the control socket"},
   };
   return kCodes;

@@ -10,8 +10,6 @@ import re
 import statistics
 from typing import NamedTuple
 
-import yaml
-
 #: The papers' measurements.
 MEASUREMENTS = [f"E{number}" for number in range(1, 23)]
 ROLES = ("ours", "rival", "limit")
@@ -29,9 +27,7 @@ def wrong(place, message):
 
 
 def is_a(value, kind):
-    if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    return isinstance(value, kind)
+    return isinstance(value, int | float) and not isinstance(value, bool) if kind is float else isinstance(value, kind)
 
 
 def check(value, shape, place):
@@ -56,7 +52,7 @@ def check_object(value, shape, place):
     for key, part in shape.items():
         name = key.removesuffix("?")
         if value.get(name) is not None:
-            check(value[name], part, f"{place}: {name}" if place.endswith(".json") else f"{place}.{name}")
+            check(value[name], part, inside(place, name))
         elif key == name and key != "only":
             wrong(place, f"the key '{key}' is missing")
     known = {key.removesuffix("?") for key in shape}
@@ -65,26 +61,36 @@ def check_object(value, shape, place):
             wrong(place, f"unknown key '{key}'; the keys are {', '.join(sorted(known - {'only'}))}")
 
 
-def printable(value):
-    """Replaces characters that no page can have, in all texts of a value."""
-    if isinstance(value, str):
-        return UNPRINTABLE.sub("\ufffd", value)
+class Pairs(tuple):
+    """The keys and values of an object, in which a key may occur twice."""
+
+
+def inside(place, key):
+    return f"{place}: {key}" if place.endswith(".json") else f"{place}.{key}"
+
+
+def plain(value, place):
+    """Returns the value with dictionaries for Pairs. Replaces characters that no page can have, and refuses an object
+    with a key twice."""
+    if isinstance(value, Pairs):
+        found = {}
+        for key, each in value:
+            key = plain(key, place)
+            if key in found:
+                wrong(place, f"the key '{key}' is there twice")
+            found[key] = plain(each, inside(place, key))
+        return found
     if isinstance(value, list):
-        return [printable(each) for each in value]
-    return {printable(key): printable(each) for key, each in value.items()} if isinstance(value, dict) else value
-
-
-def read(path):
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise BadInput(f"{path}: this is no text in UTF-8") from None
+        return [plain(each, f"{place}[{number}]") for number, each in enumerate(value)]
+    return UNPRINTABLE.sub("\ufffd", value) if isinstance(value, str) else value
 
 
 def read_json(path, shape):
     """Returns the content of a file that has the shape."""
     try:
-        value = printable(json.loads(read(path), parse_constant=lambda word: wrong(path, f"this is no JSON: {word}")))
+        text = path.read_text(encoding="utf-8")
+        found = json.loads(text, object_pairs_hook=Pairs, parse_constant=lambda word: wrong(path, f"this is no JSON: {word}"))
+        value = plain(found, str(path))
     except json.JSONDecodeError as error:
         raise BadInput(f"{path}:{error.lineno}:{error.colno}: this is no JSON: {error.msg}") from None
     except (RecursionError, ValueError) as error:
@@ -128,10 +134,6 @@ def check_bar(value, place):
         wrong(place, "a target that was shown has a `value` and a `wanted`")
 
 
-def check_watts(value, place):
-    check(value, {"processors?": float, "gpus?": float} if isinstance(value, dict) else float, place)
-
-
 def check_pace(value, place):
     check(value, {"memory?": float, "core?": float}, place)
     if min(value.values(), default=1) <= 0:
@@ -142,14 +144,13 @@ CONTENDER = {"name": str, "curve?": str, "role?": ROLES, "samples?": [float], "v
 PLOT = {"measurement": str, "title": str, "x?": str, "x_unit?": str, "at?": check_place}
 COMPARISON = {"title": str, "unit": str, "plot?": PLOT, "contenders": [CONTENDER]}
 ENTRY = {
-    "benchmark": str, "measurements?": [str], "absent?": str, "error?": str, "left_out?": str, "watts?": check_watts,
+    "benchmark": str, "measurements?": [str], "absent?": str, "error?": str, "left_out?": str, "watts?": {"processors?": float, "gpus?": float},
     "pace?": check_pace, "comparisons?": [check_comparison], "bars?": [check_bar],
 }  # fmt: skip
 DOCUMENT = {
     "schema": ("penumbra-bench/1",), "machine": dict, "build": {"version": str}, "date?": str, "results": [ENTRY],
     "planned?": [{"measurement": str, "waits_for?": str}],
 }  # fmt: skip
-PRICES = {"only": None, "prices": [{"only": None, "part": str, "dollars": float, "source?": str}]}
 
 
 class Document:
@@ -182,14 +183,12 @@ def drift_of(documents):
     return max(drifts)
 
 
+def check_price(value, place):
+    check(value, {"only": None, "part": str, "dollars": float, "source?": str}, place)
+    if value["dollars"] <= 0:
+        wrong(place, "a price is more than 0")
+
+
 def read_prices(path):
     """Returns pairs of a part's pattern and dollars."""
-    try:
-        root = yaml.safe_load(read(path))
-    except yaml.YAMLError as error:
-        raise BadInput(f"{path}: {' '.join(str(error).split())}") from None
-    check(root, PRICES, str(path))
-    for number, each in enumerate(root["prices"]):
-        if each["dollars"] <= 0:
-            wrong(f"{path}.prices[{number}]", "a price is more than 0")
-    return [(each["part"], each["dollars"]) for each in root["prices"]]
+    return [(each["part"], each["dollars"]) for each in read_json(path, {"only": None, "prices": [check_price]})["prices"]]

@@ -19,7 +19,7 @@ def watts_of(document, plot):
     for entry in document.entries:
         is_of_plot = plot.measurement in (entry.get("measurements") or []) if plot.measurement else not entry.get("measurements")
         if entry["benchmark"] == plot.benchmark and is_of_plot:
-            return entry["watts"] if isinstance(entry.get("watts"), dict) else {}  # older documents have one number
+            return entry.get("watts") or {}
     return {}
 
 

@@ -66,9 +66,9 @@ def lacks_of(documents, measurement):
 def cell_of(number, place, value, plots, document):
     """Returns our figure and its ratio to the paper's."""
     ours = our_figure(number, place, plots, document)
-    if ours is None or ours.value is None:
+    if ours is None or ours[0] is None:
         return ("no such place" if ours else "not measured"), ""
-    return f"{figure(ours.value)} {ours.limit}".strip(), f"{figure(ours.value / value)} times" if value else ""
+    return f"{figure(ours[0])} {ours[1]}".strip(), f"{figure(ours[0] / value)} times" if value else ""
 
 
 def numbers_of(paper, plots, documents):
@@ -84,11 +84,8 @@ def numbers_of(paper, plots, documents):
 
 
 def conclusions_of(paper, plots, documents):
-    rows = []
-    for each in paper.get("conclusions", []):
-        verdicts = [judge(each, plots, document) for document in range(len(documents))]
-        rows.append((each, [(CLASSES[verdict.outcome], verdict.outcome, verdict.figures) for verdict in verdicts]))
-    return rows
+    judged = [(each, [judge(each, plots, document) for document in range(len(documents))]) for each in paper.get("conclusions", [])]
+    return [(each, [(CLASSES[verdict.outcome], *verdict) for verdict in verdicts]) for each, verdicts in judged]
 
 
 def count_of(papers, document):
@@ -100,7 +97,7 @@ def count_of(papers, document):
 
 
 class Report:
-    """What a page and files of plots are made of."""
+    """Makes the page and the files of plots from documents, papers and prices."""
 
     def __init__(self, documents, papers, prices):
         self.documents, self.papers, self.prices = documents, papers, prices

@@ -30,13 +30,6 @@ class Verdict(NamedTuple):
     figures: str  # the figures and bounds of the verdict, or why there are none
 
 
-class Ours(NamedTuple):
-    """Our value for a paper's number. The value is None if no place is as wanted."""
-
-    value: float | None
-    limit: str  # "or more" at the last measured place, "or less" at the first
-
-
 def is_better(plot, a, b):
     """Compares the medians of two points."""
     if plot.is_less_better():
@@ -249,7 +242,8 @@ def place_in(ours, findings):
 
 
 def our_figure(number, place, plots, document):
-    """Returns our value for a paper's number at a place (None: the target's own), or None if it was not measured."""
+    """Returns our value for a paper's number at a place (None: the target's own), and "or more" if it is the last measured
+    place or "or less" if it is the first. The value is None if no place is as wanted. Returns None if nothing was measured."""
     ours = number.get("ours")
     found = find(ours, plots, document, place) if ours else []
     if not found:
@@ -257,11 +251,11 @@ def our_figure(number, place, plots, document):
     best = max(found, key=lambda finding: finding.value.median) if ours.get("greatest") else found[0]
     scale = ours.get("scale", 1)
     if "place_of" not in ours:
-        return Ours(best.value.median * scale, "")
+        return best.value.median * scale, ""
     found = [finding for finding in found if finding.plot is best.plot]
     where = place_in(ours, found)
     if where is None or isinstance(where, str):
-        return Ours(None, "")
+        return None, ""
     is_last = ours["place_of"] == "last" and found[-1].place == where
     is_first = ours["place_of"] == "first" and found[0].place == where
-    return Ours(where * scale, "or more" if is_last else "or less" if is_first else "")
+    return where * scale, "or more" if is_last else "or less" if is_first else ""
