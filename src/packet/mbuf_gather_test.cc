@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "packet/fragment_testing.h"
+#include "packet/mbuf_metadata.h"
 
 namespace penumbra {
 namespace {
@@ -63,6 +64,26 @@ TEST_F(GatherTest, LeavesSharedMemoryAndFullBuffersAlone) {
   EXPECT_FALSE(gather(full, 3000));
   EXPECT_EQ(full.data_len, 1500);
   rte_pktmbuf_free(&full);
+}
+
+TEST(CopyPacket, HasTheBytesAndNoMetadata) {
+  const TestPool pool;
+  const Bytes bytes = pattern(100);
+  rte_mbuf& packet = pool.packet(bytes);
+  headers_of(packet);
+  journey_of(packet, 5).visits = 3;
+  for (const std::uint32_t begin : {0U, 30U}) {
+    rte_mbuf* const copy = copy_packet(packet, *pool, begin, 60);
+    ASSERT_NE(copy, nullptr);
+    const Bytes copied = bytes_of(*copy);
+    EXPECT_EQ(copied, slice(bytes, begin, begin + 60));
+    EXPECT_EQ(received_at(*copy, 7), 7U);
+    EXPECT_EQ(journey_of(*copy, 7).visits, 0);
+    EXPECT_EQ(headers_of(*copy), parse_headers(std::as_bytes(std::span(copied))));
+    rte_pktmbuf_free(copy);
+  }
+  EXPECT_EQ(journey_of(packet, 7).visits, 3);
+  rte_pktmbuf_free(&packet);
 }
 
 }  // namespace

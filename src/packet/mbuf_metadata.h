@@ -39,10 +39,18 @@ inline PacketMetadata& metadata_area(rte_mbuf& packet) noexcept {
 }
 }  // namespace detail
 
-/// Marks all metadata of a packet as invalid. Call after reception, and for copies by rte_pktmbuf_copy() that functions
-/// read: DPDK copies the flags, but not the private area.
+/// Marks all metadata of a packet as invalid. Call after reception.
 inline void clear_metadata(rte_mbuf& packet) noexcept {
   packet.ol_flags &= ~(kHeadersFlag | kJourneyFlag);
+}
+
+/// Copies at most `bytes` bytes of a packet, from byte `begin` on, into buffers of `pool`. The copy has no metadata:
+/// DPDK copies the flags, but not the private area. Returns null if the pool is empty.
+inline rte_mbuf* copy_packet(const rte_mbuf& packet, rte_mempool& pool, std::uint32_t begin = 0,
+                             std::uint32_t bytes = UINT32_MAX) noexcept {
+  rte_mbuf* const copy = rte_pktmbuf_copy(&packet, &pool, begin, bytes);
+  if (copy != nullptr) clear_metadata(*copy);
+  return copy;
 }
 
 /// Returns the headers of a packet of a packet pool. The first call after reception parses the packet; later calls, by

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "packet/fragment_chain.h"
+#include "packet/mbuf_metadata.h"
 
 namespace penumbra {
 
@@ -105,7 +106,7 @@ bool FragmentInsertion::add_own_part(FragmentRange range) {
 }
 
 bool FragmentInsertion::hold_copy(TableIndex part, const rte_mbuf& packet, std::uint32_t at) {
-  rte_mbuf* const copied = rte_pktmbuf_copy(&packet, &copies_, at, parts_[part].range.size());
+  rte_mbuf* const copied = copy_packet(packet, copies_, at, parts_[part].range.size());
   if (copied == nullptr) return false;
   parts_.hold(part, *copied, true);
   return true;

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "packet/mbuf_metadata.h"
 #include "penumbra/lookup_function.h"
 #include "runtime/test_support.h"
 
@@ -136,7 +137,7 @@ class Judge final : public LookupFunction {
       for (auto* list : {&all_, i % 2 == 0 ? &even_ : &odd_}) list->push_back(static_cast<std::uint16_t>(i));
     }
   }
-  static rte_mbuf* header_variant(rte_mbuf& packet) { return rte_pktmbuf_copy(&packet, packet.pool, 0, UINT32_MAX); }
+  static rte_mbuf* header_variant(rte_mbuf& packet) { return copy_packet(packet, *packet.pool); }
 
   static std::uint32_t key(const Frame& frame) { return frame.flow * 0x9E3779B9U + frame.sequence; }
   std::uint16_t egress(const Frame& frame) const { return static_cast<std::uint16_t>(frame.egress[stage_] % ports_); }

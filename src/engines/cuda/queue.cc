@@ -10,26 +10,22 @@ CudaQueue::CudaQueue(LaunchThread& launch_thread, const Engine& cpu, std::unique
     : launch_thread_(launch_thread),
       cpu_(cpu),
       cpu_queue_(std::move(cpu_queue)),
-      staging_(launch_thread.share(std::make_shared<HugeMemory>(2 * kStagingHalf), true)) {}
+      staging_(launch_thread.share(std::make_shared<HugeMemory>(2 * kStagingHalf), true)),
+      shared_(launch_thread) {}
 
 CudaQueue::~CudaQueue() {
   for (; head_ != tail_; ++head_) {
     while (at(head_).state.load(std::memory_order_acquire) == Job::State::on_gpu) std::this_thread::yield();
   }
-  for (const auto& memory : shared_) launch_thread_.unshare(*memory);
   launch_thread_.unshare(*staging_);
 }
 
 void CudaQueue::share(std::shared_ptr<const HugeMemory> memory) {
-  shared_.push_back(launch_thread_.share(std::move(memory), false));
+  shared_.add(std::move(memory));
 }
 
 void CudaQueue::unshare(const HugeMemory& memory) {
-  const auto is_it = [&memory](const auto& each) { return each->host.get() == &memory; };
-  const auto known = std::ranges::find_if(shared_, is_it);
-  if (known == shared_.end()) return;
-  launch_thread_.unshare(**known);
-  shared_.erase(known);
+  shared_.remove(memory);
 }
 
 EngineQueue::Submitted CudaQueue::submit(Batch& batch) noexcept {
@@ -51,15 +47,20 @@ EngineQueue::Submitted CudaQueue::submit(Batch& batch) noexcept {
 void CudaQueue::begin_cut(Batch& batch) noexcept {
   const Shader& shader = *batch.shader;
   cut_ = {.batch = &batch, .most_items = batch.items};
-  const std::size_t bytes = std::max(sum_of(shader.input_bytes), sum_of(shader.output_bytes));
+  const std::size_t input_bytes = sum_of(shader.input_bytes), output_bytes = sum_of(shader.output_bytes);
+  const std::size_t bytes = std::max(input_bytes, output_bytes);
   if (bytes * batch.items >= kLeastInPlace) {
     // Parts are whole cache lines, so that a part's column begins within a line only if the batch's column does.
     cut_.most_items = std::max(static_cast<std::uint32_t>(kPiece / bytes / kColumnAlignment * kColumnAlignment), 1U);
-    cut_.inputs = memory_of(batch.inputs, shader.input_bytes, batch.items);
-    cut_.outputs = memory_of(batch.outputs, shader.output_bytes, batch.items);
+    if (input_bytes * batch.items >= kLeastInPlace) {
+      cut_.inputs = shared_.range_of(batch.inputs, shader.input_bytes, batch.items);
+    }
+    if (output_bytes * batch.items >= kLeastInPlace) {
+      cut_.outputs = shared_.range_of(batch.outputs, shader.output_bytes, batch.items);
+    }
   }
-  if (shader.source) cut_.source = memory_of(offload::source_of(batch, 0, batch.items));
-  if (shader.destination) cut_.destination = memory_of(offload::destination_of(batch, 0, batch.items));
+  if (shader.source) cut_.source = shared_.range_of(offload::source_of(batch, 0, batch.items));
+  if (shader.destination) cut_.destination = shared_.range_of(offload::destination_of(batch, 0, batch.items));
   // Staged payload has other positions than the batch, and follows the columns of its direction.
   if ((shader.source && cut_.source == nullptr) || (shader.destination && cut_.destination == nullptr)) {
     cut_.inputs = nullptr;
@@ -79,14 +80,6 @@ std::uint32_t CudaQueue::items_of_piece() const noexcept {
     items = std::min(items, offload::items_within(offload::destination_of(batch, first, items), kPiece));
   }
   return items;
-}
-
-/// Returns the shared memory in which all of the items lie, or null.
-SharedMemory* CudaQueue::memory_of(const offload::PayloadItems& items) const noexcept {
-  for (const auto& memory : shared_) {
-    if (memory->is_reached() && lie_in(items, *memory->host)) return memory.get();
-  }
-  return nullptr;
 }
 
 /// Hands the rest of the batch to the launch thread as far as there is room; returns true if nothing is left.
@@ -173,21 +166,6 @@ void CudaQueue::take_places_back(Job& job) noexcept {
   if (job.outputs.staged != nullptr) {
     outputs_.give_back(static_cast<std::size_t>(job.outputs.staged - outputs), job.staged_outputs);
   }
-}
-
-/// Returns the shared memory that holds all of the columns, if they are long enough to stay there; else null.
-template <class Column>
-SharedMemory* CudaQueue::memory_of(const std::array<Column*, kMaxColumns>& columns,
-                                   const std::vector<std::size_t>& element_bytes, std::uint32_t items) const noexcept {
-  for (const auto& memory : shared_) {
-    if (!memory->is_reached()) continue;
-    bool has_all = sum_of(element_bytes) * items >= kLeastInPlace;
-    for (std::size_t i = 0; i < element_bytes.size(); ++i) {
-      has_all = has_all && memory->has(static_cast<const std::byte*>(columns[i]), element_bytes[i] * items);
-    }
-    if (has_all) return memory.get();
-  }
-  return nullptr;
 }
 
 Batch* CudaQueue::poll() noexcept {

@@ -10,10 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "cuda/launch_thread.h"
 #include "cuda/staging.h"
+#include "offload/shared_list.h"
 #include "penumbra/engine.h"
 
 namespace penumbra::cuda {
@@ -57,18 +57,14 @@ class CudaQueue final : public EngineQueue {
   bool cut_piece() noexcept;
   bool place(Job& job) noexcept;
   std::uint32_t items_of_piece() const noexcept;
-  SharedMemory* memory_of(const offload::PayloadItems& items) const noexcept;
   void take_places_back(Job& job) noexcept;
-  template <class Column>
-  SharedMemory* memory_of(const std::array<Column*, kMaxColumns>& columns,
-                          const std::vector<std::size_t>& element_bytes, std::uint32_t items) const noexcept;
   void run_on_cpu(Batch& batch) noexcept;
 
   LaunchThread& launch_thread_;
   const Engine& cpu_;
   const std::unique_ptr<EngineQueue> cpu_queue_;
   const std::shared_ptr<SharedMemory> staging_;
-  std::vector<std::shared_ptr<SharedMemory>> shared_;
+  offload::SharedList shared_;
   ByteRing inputs_{kStagingHalf}, outputs_{kStagingHalf};
   std::unique_ptr<offload::Wakeup> wakeup_;  ///< Null before the first wake_descriptor().
   std::array<Job, kJobs> jobs_;

@@ -21,6 +21,7 @@
 #include "cuda_resident/resident_thread.h"
 #include "cuda_resident/slots.h"
 #include "offload/payload.h"
+#include "offload/shared_list.h"
 #include "penumbra/engine.h"
 
 namespace penumbra::cuda_resident {
@@ -131,10 +132,6 @@ class ResidentQueue final : public EngineQueue {
   static void set_addresses(const std::array<Column*, kMaxColumns>& columns,
                             const std::vector<std::size_t>& element_bytes, const SharedRange& range,
                             std::byte** addresses) noexcept;
-  template <class Column>
-  const SharedRange* range_of(const std::array<Column*, kMaxColumns>& columns,
-                              const std::vector<std::size_t>& element_bytes, std::uint32_t items) const noexcept;
-  const SharedRange* range_of(const offload::PayloadItems& items) const noexcept;
   bool take_answer(const Part& part) const noexcept;
   template <class Fetch>
   static void fetch(const NumberedBlock* blocks, std::uint32_t count, Fetch line) noexcept;
@@ -152,7 +149,7 @@ class ResidentQueue final : public EngineQueue {
   Slot* const slots_;
   FreeSlots free_;
   std::vector<Part> parts_;  ///< As many as slots.
-  std::vector<std::shared_ptr<SharedRange>> shared_;
+  offload::SharedList shared_;
   cuda::ByteRing inputs_{SlotRow::kStaging}, outputs_{SlotRow::kStaging};
   std::uint32_t head_ = 0, tail_ = 0;  ///< Position of the oldest part, and of the next one.
   std::uint32_t in_flight_ = 0;

@@ -237,7 +237,7 @@ std::uint16_t GSwitch::output(const CompiledActions& actions, PacketLayers layer
                  .dropped = static_cast<std::uint16_t>(too_short),
                  .reason = drop_or_punt(kTooLong).value};
   if (first.count > 0 && second.count > 0) {
-    rte_mbuf* const other = rte_pktmbuf_copy(&mbuf, mbuf.pool, 0, UINT32_MAX);
+    rte_mbuf* const other = copy_packet(mbuf, *mbuf.pool);
     if (other == nullptr) return kNoBuffer;
     if (!set_fields(*other, layers, actions.variants[1].sets)) {
       rte_pktmbuf_free(other);

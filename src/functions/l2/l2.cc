@@ -14,6 +14,7 @@
 
 #include "base/row_limit.h"
 #include "base/steady_time.h"
+#include "packet/mbuf_metadata.h"
 #include "penumbra/errors.h"
 #include "tables/l2/stations_ahead.h"
 
@@ -219,7 +220,7 @@ Outcome Switch::flood(const VlanTable& vlans, const Arrival& arrival, Chunk& chu
                  .dropped = static_cast<std::uint16_t>(left_out),
                  .reason = drop_or_punt(Outcome::too_long).value};
   if (untagged > 0 && tagged > 0) {
-    replication.other = rte_pktmbuf_copy(arrival.packet, arrival.packet->pool, 0, UINT32_MAX);
+    replication.other = copy_packet(*arrival.packet, *arrival.packet->pool);
     if (replication.other == nullptr) return Outcome::no_buffer;
     replication.other_ports = to_tagged;
     if (!set_tag(*replication.other, arrival.is_tagged, arrival.tag)) {

@@ -10,6 +10,7 @@
 #include "base/steady_time.h"
 #include "functions/megaflows/reasons.h"
 #include "functions/megaflows/rewrite.h"
+#include "packet/mbuf_metadata.h"
 
 namespace penumbra::megaflows {
 
@@ -143,7 +144,7 @@ Verdict Worker::output(const CompiledActions& actions, PacketLayers layers, Chun
                  .dropped = dropped,
                  .reason = function_.drop(actions.down != 0 && too_short == 0 ? kPortDown : kTooLong).value};
   if (!first.ports.empty() && !second.ports.empty()) {
-    rte_mbuf* const other = rte_pktmbuf_copy(&mbuf, mbuf.pool, 0, UINT32_MAX);
+    rte_mbuf* const other = copy_packet(mbuf, *mbuf.pool);
     if (other == nullptr) return function_.drop(kNoBuffer);
     if (!rewrite(*other, layers, variants[1].sets)) {
       rte_pktmbuf_free(other);
