@@ -25,7 +25,7 @@ namespace penumbra::control::xfrm {
 namespace {
 
 constexpr std::size_t kMostDatagram = 65536;
-constexpr std::size_t kDumpPiece = 16384;  // Programs read dumps into buffers of 16 KiB or more.
+constexpr std::size_t kDumpPiece = 4096;   // As in Linux, a page: some programs read dumps into a buffer of that size.
 constexpr std::size_t kMostQueued = 8192;  // Messages.
 constexpr std::size_t kMostClients = 1024;
 constexpr rlim_t kOwnDescriptors = 16;  // For the marks, the socket, the log and the like.

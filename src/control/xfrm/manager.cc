@@ -37,6 +37,8 @@ std::optional<std::size_t> bytes_of_fixed(std::uint16_t type) {
   }
 }
 
+constexpr std::size_t kDoneBytes = NLMSG_SPACE(sizeof(int));  // The message that ends a dump.
+
 bool is_private(std::uint16_t type) {
   return type >= PENUMBRA_XFRM_HELLO;
 }
@@ -189,11 +191,15 @@ void Manager::continue_dump(const Sender& sender, Dump& dump, std::size_t room, 
   const auto go_on = [&](const auto& entries, const auto& write) {
     for (auto at = entries.lower_bound(dump.before); at != entries.begin();) {
       --at;
-      if (buffer.size() >= room) return;
+      const std::size_t end = buffer.size();
       write(at->second);
+      if (end != 0 && buffer.size() > room) {
+        buffer.resize(end);
+        return;
+      }
       dump.before = at->first;
     }
-    dump.is_done = true;
+    dump.is_done = buffer.empty() || buffer.size() + kDoneBytes <= room;
   };
   if (dump.of_policies) {
     go_on(spd_.all(), [&](const Policy& policy) { writer.policy(XFRM_MSG_NEWPOLICY, policy, dump.to, NLM_F_MULTI); });

@@ -40,7 +40,7 @@ struct Dump {
   bool of_policies = false;
   ReplyTo to;
   std::uint64_t before = ~std::uint64_t{0};  ///< The next entry has a number below this one.
-  std::uint8_t protocol = 0;                 ///< Of SAs; 0: all.
+  std::uint8_t protocol = 0;                 ///< Protocol of SAs; 0: all.
   std::uint8_t policy_type = 0;
   std::optional<xfrm_address_filter> filter;
   bool is_done = false;
@@ -67,7 +67,7 @@ class Manager {
 
   /// Handles the requests of one datagram. Bytes after an invalid length are ignored, as in Linux.
   void handle(Sender& sender, std::span<const std::uint8_t> datagram, Outcome& outcome);
-  /// Appends the next messages of a dump, at most about `room` bytes.
+  /// Writes the next messages of a dump into an empty buffer: at most `room` bytes, or one message that is longer.
   void continue_dump(const Sender& sender, Dump& dump, std::size_t room, Buffer& buffer);
   /// Reports limits that time has reached. Call it every second.
   void tick(Outcome& outcome);
