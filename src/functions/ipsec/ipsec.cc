@@ -67,15 +67,20 @@ class Ipsec final : public Function {
     // A dry run has no pool, and lends nothing.
     if (context.pool != nullptr) agent_.start();
     EventRing* const events = context.pool != nullptr ? &agent_.ring(context.index) : nullptr;
-    return std::make_unique<IpsecWorker>(
-        IpsecWorker::Parts{.function = this, .table = &table_, .events = events, .mtu = settings_.mtu}, context);
+    return std::make_unique<IpsecWorker>(IpsecWorker::Parts{.function = this,
+                                                            .table = &table_,
+                                                            .events = events,
+                                                            .mtu = settings_.mtu,
+                                                            .fragments_first = settings_.fragments_first},
+                                         context);
   }
 
   std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override {
     const auto& other = dynamic_cast<const Ipsec&>(next);
     const Settings &before = settings_, &after = other.settings_;
     if (before.socket != after.socket || before.marks != after.marks || before.sas != after.sas ||
-        before.mtu != after.mtu || before.accepts_lost_marks != after.accepts_lost_marks) {
+        before.mtu != after.mtu || before.fragments_first != after.fragments_first ||
+        before.accepts_lost_marks != after.accepts_lost_marks) {
       throw config.error("of `ipsec`, only the files `states` and `policies` change without a restart");
     }
     if (before.follows()) return {};

@@ -30,7 +30,8 @@ std::string legacy_of(const xfrm::Algorithms& used) {
 }  // namespace
 
 Settings read_settings(const ConfigNode& config) {
-  config.require_map({"states", "policies", "follow", "socket", "marks", "accept_lost_marks", "sas", "mtu", "engine"});
+  config.require_map(
+      {"states", "policies", "follow", "socket", "marks", "accept_lost_marks", "sas", "mtu", "fragment", "engine"});
   Settings settings;
   const ConfigNode follow = config.get("follow"), states = config.get("states"), policies = config.get("policies");
   const ConfigNode socket = config.get("socket"), marks = config.get("marks");
@@ -62,6 +63,10 @@ Settings read_settings(const ConfigNode& config) {
   }
   if (const ConfigNode node = config.get("mtu"); node.present()) {
     settings.mtu = static_cast<std::uint16_t>(node.integer(Settings::kLeastMtu, 65535));
+  }
+  if (const ConfigNode node = config.get("fragment"); node.present()) {
+    constexpr std::array kTimes{"before", "after"};
+    settings.fragments_first = node.one_of(kTimes) == "before";
   }
   return settings;
 }

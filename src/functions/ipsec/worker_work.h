@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the data half keeps of a chunk between its calls.
+// The data half keeps this state of a chunk between its calls.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -12,12 +12,19 @@
 
 namespace penumbra::ipsec {
 
+/// Keeps memory that a lost accelerator may still write out of the pool for ever.
+inline void keep_from_pool(rte_mbuf* packet) {
+  if (packet != nullptr) rte_mbuf_refcnt_update(packet, 1);
+}
+
 struct IpsecWorker::Work {
-  std::uint8_t index = 0;  ///< Of the packet in the chunk.
+  std::uint8_t index = 0;  ///< Index of the packet in the chunk.
   bool is_open = false;
   DataSa* sa = nullptr;
-  rte_mbuf* made = nullptr;  ///< Receives what the job writes.
-  rte_mbuf* copy = nullptr;  ///< Of the packet, if the packet is no possible source of a job.
+  rte_mbuf* made = nullptr;       ///< Receives what the job writes.
+  rte_mbuf* copy = nullptr;       ///< Copy of a packet that is no possible source of a job, or a fragment.
+  bool is_fragment = false;       ///< The job seals a fragment of the packet.
+  rte_mbuf* fragments = nullptr;  ///< The fragments for later rounds, a list by rte_mbuf::next.
   std::uint64_t number = 0;
   SealPlan seal;
   OpenPlan open;
@@ -39,6 +46,7 @@ struct IpsecWorker::Works {
     added.sa = &sa;
     return added;
   }
+  void add(const Work& again) { work[count++] = again; }
 };
 
 }  // namespace penumbra::ipsec
