@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <linux/netlink.h>
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -46,11 +48,18 @@ struct Dump {
   bool is_done = false;
 };
 
+/// A reply that lends sequence numbers.
+struct Lent {
+  std::size_t reply = 0;  ///< Index in Outcome::replies.
+  nlmsghdr request{};
+};
+
 /// Collects what a request causes.
 struct Outcome {
   std::vector<Buffer> replies;
   std::vector<Notification> notifications;
   std::unique_ptr<Dump> dump;  ///< Set if the request began one.
+  std::vector<Lent> lent;      ///< Replies that lend numbers. Their marks are saved when the datagram was handled.
 };
 
 /// Answers XFRM requests like Linux, and owns the SAD and the SPD. It has no socket. One thread uses it.
@@ -82,6 +91,8 @@ class Manager {
   static Handler handler_of(std::uint16_t type);
   void handle_one(Sender& sender, std::span<const std::uint8_t> message, Outcome& outcome);
   void begin_dump(Request& request);
+  /// Saves the marks of lent numbers once for a datagram. Without success, the lenders refuse.
+  void save_marks(const Sender& sender, Outcome& outcome);
 
   void add_sa(Request& request);
   void remove_sa(Request& request);
