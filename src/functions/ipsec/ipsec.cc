@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -71,7 +72,8 @@ class Ipsec final : public Function {
                                                             .table = &table_,
                                                             .events = events,
                                                             .mtu = settings_.mtu,
-                                                            .fragments_first = settings_.fragments_first},
+                                                            .fragments_first = settings_.fragments_first,
+                                                            .overtakings = &overtakings_},
                                          context);
   }
 
@@ -129,6 +131,9 @@ class Ipsec final : public Function {
              .value = state.is_connected ? 1U : 0U},
             {.name = "ipsec_blocks", .help = "Blocks of sequence numbers lent.", .value = state.blocks},
             {.name = "ipsec_acquires", .help = "SAs asked for, because a policy had none.", .value = state.acquires},
+            {.name = "ipsec_overtakings",
+             .help = "Groups of sealed packets that left before earlier ones of another worker.",
+             .value = overtakings_.load(std::memory_order_relaxed)},
             {.name = "ipsec_mappings", .help = "New addresses of peers reported.", .value = state.mappings}};
   }
 
@@ -161,6 +166,7 @@ class Ipsec final : public Function {
   std::shared_ptr<const Files> files_;
   SaTable table_;
   Agent agent_;
+  std::atomic<std::uint64_t> overtakings_{0};
 };
 
 /// Returns how many SAs are in one of the files, or differ between them, in keys too.

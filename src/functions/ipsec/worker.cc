@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/ipsec/worker.h"
 
+#include <rte_cycles.h>
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -19,6 +20,9 @@
 namespace penumbra::ipsec {
 namespace {
 
+/// Sealed packets wait for earlier ones of other workers up to 20 microseconds, about the time of a chunk.
+constexpr std::uint64_t kPatiencePerSecond = 50'000;
+
 Why why_not_opened(EspFault fault) {
   switch (fault) {
     case EspFault::bad_pad:
@@ -35,7 +39,11 @@ Why why_not_opened(EspFault fault) {
 }  // namespace
 
 IpsecWorker::IpsecWorker(const Parts& parts, const WorkerContext& context)
-    : parts_(parts), emitter_(context.emitter), pool_(context.pool) {}
+    : parts_(parts),
+      emitter_(context.emitter),
+      pool_(context.pool),
+      has_several_workers_(context.count > 1 && context.pool != nullptr),
+      patience_(rte_get_tsc_hz() / kPatiencePerSecond) {}
 
 void IpsecWorker::drop(Chunk& chunk, std::uint16_t index, Why why) noexcept {
   chunk.verdicts[index] = parts_.function->drop(static_cast<std::uint16_t>(why));
@@ -62,6 +70,7 @@ void IpsecWorker::process(Chunk& chunk) noexcept {
   works.rooms = chunk.columns.take<std::uint32_t>(chunk.size);
   works.out_lengths = chunk.columns.take<std::uint32_t>(chunk.size);
   works.status = chunk.columns.take<std::uint8_t>(chunk.size);
+  if (has_several_workers_) works.groups = chunk.columns.take<SealGroup>(chunk.size);
   start_jobs(chunk, works);
 }
 
@@ -89,6 +98,9 @@ void IpsecWorker::take_numbers(Chunk& chunk, Works& works) noexcept {
     const SequenceNumbers::Taken taken = sa.numbers.take(groups[g].packets);
     groups[g].next = taken.first;
     groups[g].end = taken.first + taken.count;
+    if (works.groups != nullptr && taken.count > 0) {
+      works.groups[works.group_count++] = {&sa.numbers, taken.first, taken.first + taken.count};
+    }
     sa.use.packets.fetch_add(taken.count, std::memory_order_relaxed);
     sa.use.bytes.fetch_add(groups[g].bytes, std::memory_order_relaxed);
     if (sa.numbers.left() <= sa.low_mark.load(std::memory_order_relaxed) && parts_.events != nullptr &&
@@ -111,6 +123,12 @@ void IpsecWorker::take_numbers(Chunk& chunk, Works& works) noexcept {
     ++kept;
   }
   works.count = kept;
+}
+
+void IpsecWorker::await_turn(Works& works) noexcept {
+  const std::size_t overtaken = await_turns({works.groups, works.group_count}, patience_);
+  if (overtaken > 0) parts_.overtakings->fetch_add(overtaken, std::memory_order_relaxed);
+  works.group_count = 0;
 }
 
 bool IpsecWorker::prepare(Chunk& chunk, Work& work) noexcept {
@@ -197,8 +215,10 @@ bool IpsecWorker::resume(Chunk& chunk) noexcept {
       finish_seal(chunk, work, works, works.status[k], works.out_lengths[k]);
     }
   }
+  await_turn(works);
   if (works.count == 0) return false;
   start_jobs(chunk, works);
+  if (works.count == 0) await_turn(works);
   return works.count > 0;
 }
 

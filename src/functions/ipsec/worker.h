@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -29,7 +30,8 @@ class IpsecWorker final : public FunctionWorker {
     const SaTable* table = nullptr;
     EventRing* events = nullptr;  ///< Null in a dry run.
     std::uint16_t mtu = 0;
-    bool fragments_first = true;  ///< Settings::fragments_first
+    bool fragments_first = true;                        ///< Settings::fragments_first
+    std::atomic<std::uint64_t>* overtakings = nullptr;  ///< Counts groups of sequence numbers that left too early.
   };
   IpsecWorker(const Parts& parts, const WorkerContext& context);
 
@@ -78,6 +80,8 @@ class IpsecWorker final : public FunctionWorker {
 
   // worker.cc
   void take_numbers(Chunk& chunk, Works& works) noexcept;
+  /// Waits for its turn with the numbers of this round.
+  void await_turn(Works& works) noexcept;
   void start_jobs(Chunk& chunk, Works& works) noexcept;
   bool prepare(Chunk& chunk, Work& work) noexcept;
   void finish_seal(Chunk& chunk, Work& work, Works& works, std::uint8_t status, std::uint32_t length) noexcept;
@@ -93,6 +97,8 @@ class IpsecWorker final : public FunctionWorker {
   PolicyCache cache_;
   RandomIv random_;
   ErrorLimit errors_;
+  const bool has_several_workers_;
+  const std::uint64_t patience_;  ///< Cycles that sealed packets wait for earlier ones.
   std::uint16_t identification_ = 0;
   std::array<Note, Chunk::kCapacity> notes_{};
 };

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "crypto/jobs/cipher_jobs.shader.h"
+#include "functions/ipsec/seal_order.h"
 #include "functions/ipsec/worker.h"
 
 namespace penumbra::ipsec {
@@ -38,6 +39,8 @@ struct IpsecWorker::Works {
   std::uint64_t *from = nullptr, *to = nullptr;
   std::uint32_t *lengths = nullptr, *rooms = nullptr, *out_lengths = nullptr;
   std::uint8_t* status = nullptr;
+  SealGroup* groups = nullptr;  ///< Groups of this round, with several workers.
+  std::uint32_t group_count = 0;
 
   Work& add(std::uint16_t index, DataSa& sa) {
     Work& added = work[count++];
