@@ -99,6 +99,16 @@ std::vector<std::string> warnings_of(const Files& files, const Settings& setting
                                    settings.states.string(), sa.settings.id.spi,
                                    to_string(sa.settings.id.destination, sa.settings.id.family), legacy));
   }
+  for (const xfrm::Sa& sa : files.states) {
+    const bool is_inbound = std::ranges::any_of(files.policies, [&](const xfrm::Policy& policy) {
+      return policy.direction != xfrm::Direction::out && !policy.templates.empty() &&
+             fits(policy.templates[0], sa.settings);
+    });
+    if (!is_inbound || sa.settings.replay_window != 0) continue;
+    warnings.push_back(fmt::format("{}: the SA {:#x} to {} accepts replayed packets; add `replay-window 64`",
+                                   settings.states.string(), sa.settings.id.spi,
+                                   to_string(sa.settings.id.destination, sa.settings.id.family)));
+  }
   for (const xfrm::Policy& policy : files.policies) {
     if (policy.templates.empty() || policy.action == xfrm::Action::block) continue;
     const bool has_sa =

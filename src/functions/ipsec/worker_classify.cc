@@ -227,7 +227,8 @@ void IpsecWorker::plan(Chunk& chunk, std::uint16_t index, Works& works, const Po
   if (has_df && is_too_big) return refuse_too_big(chunk, index, works, *sa, opened_by);
   if (chunk.is_dry_run) return emitter_.hold(chunk, index);
   // Only packets of IPv4 in a tunnel may be fragmented before (RFC 4301, section 8.2.1).
-  if (is_too_big && parts_.fragments_first && sa->format.is_tunnel && !is_ipv6) {
+  if (is_too_big && parts_.fragments_first && sa->format.is_tunnel && !is_ipv6 &&
+      sa->format.tfc_bytes <= inner_mtu(sa->format, parts_.mtu)) {
     Work work{.index = static_cast<std::uint8_t>(index), .sa = sa};
     return add_fragments(chunk, work, works);
   }
