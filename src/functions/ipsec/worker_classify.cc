@@ -229,7 +229,9 @@ void IpsecWorker::plan(Chunk& chunk, std::uint16_t index, Works& works, const Po
   // Only packets of IPv4 in a tunnel may be fragmented before (RFC 4301, section 8.2.1).
   if (is_too_big && parts_.fragments_first && sa->format.is_tunnel && !is_ipv6 &&
       sa->format.tfc_bytes <= inner_mtu(sa->format, parts_.mtu)) {
-    Work work{.index = static_cast<std::uint8_t>(index), .sa = sa};
+    Work work;
+    work.index = static_cast<std::uint8_t>(index);
+    work.sa = sa;
     return add_fragments(chunk, work, works);
   }
   works.add(index, *sa).seal = seal;
