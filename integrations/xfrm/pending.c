@@ -61,8 +61,12 @@ int pending_take_answer(struct pending** list, const void* answer, size_t length
       memory_learn(memory, (*at)->request, -error->error);
       remove_at(at);
     } else if (*at != NULL) {
-      (*at)->has_answer = 1;
-      if (message->nlmsg_type == NLMSG_DONE) remove_at(at);
+      /* A dump has many parts, and is answered by its end. */
+      if (message->nlmsg_type == NLMSG_DONE) {
+        remove_at(at);
+      } else if ((message->nlmsg_flags & NLM_F_MULTI) == 0) {
+        (*at)->has_answer = 1;
+      }
     }
   }
   return passes_on;

@@ -12,7 +12,7 @@
 struct pending {
   struct nlmsghdr* request; /* without keys */
   int is_silent;            /* The program wants no acknowledgement. */
-  int has_answer;           /* The program got a message that answers the request. */
+  int has_answer;           /* The program got the message that answers the request. */
   struct pending* next;
 };
 
