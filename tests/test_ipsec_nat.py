@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs two gateways with charon while addresses change: a NAT with changing ports, and a gateway that moves (MOBIKE)."""
-
-import re
+"""Runs two gateways with charon, with a NAT between them that changes its mapping."""
 
 import pytest
 
 import conftest
-from test_ipsec_charon import Wire, drops, gateways, pytestmark  # noqa: F401 - a fixture and marks
+from test_ipsec_charon import drops, gateways, pytestmark  # noqa: F401 - a fixture and marks
 from test_twin import ping
 
 
@@ -43,26 +41,3 @@ def test_a_nat_may_change_its_mapping(gateways):  # noqa: F811
     assert outbound[0]["udp"] == "4500 -> 25500"
     assert right.router.show("ipsec")["mappings"] >= 1
     assert right.daemon.spi() == before, "the SAs stay"
-
-
-def test_a_gateway_may_move(gateways):  # noqa: F811
-    left, right = gateways
-    wire = Wire(right)
-    left.negotiate("aes128gcm16")
-    right.negotiate("aes128gcm16")
-    connect(left, right)
-    ping(left.host, "10.1.0.2")
-    before = left.daemon.spi()
-    for words in (("address", "delete", "192.0.2.1/24", "dev", "twin-b"), ("address", "add", "192.0.2.3/24", "dev", "twin-b")):
-        left.namespace.ip(*words)
-    left.namespace.ip("route", "replace", "10.1.0.0/24", "via", "192.0.2.2")
-    for gateway in (left, right):
-        gateway.router.wait_for(
-            "the new address", lambda: {r["source"] for r in gateway.router.show("sa", "all")["sas"]} == {"192.0.2.3", "192.0.2.2"}
-        )
-    conftest.wait_until("an answer", lambda: is_answered(left.host, "10.1.0.2"))
-    ping(left.host, "10.1.0.2")
-    ping(right.host, "10.0.0.2")
-    assert left.daemon.spi() == before and re.search(r"192\.0\.2\.3", left.daemon.swanctl("--list-sas"))
-    # The keys stay, so that a sequence number that starts again would be a nonce used twice.
-    assert wire.check() > 10
