@@ -167,12 +167,12 @@ class Sa:
     def is_ipv6(self):
         return ":" in self.source
 
-    def header(self, payload_bytes, protocol, *, ttl=64, traffic=0, flags=0):
+    def header(self, payload_bytes, protocol, *, ttl=64, traffic=0, flags=0, identification=7):
         """Returns the outer IP header."""
         ends = ipaddress.ip_address(self.source).packed + ipaddress.ip_address(self.destination).packed
         if self.is_ipv6:
             return struct.pack("!IHBB", 6 << 28 | traffic << 20, payload_bytes, protocol, ttl) + ends
-        header = struct.pack("!BBHHHBBH", 0x45, traffic, 20 + payload_bytes, 7, flags, ttl, protocol, 0) + ends
+        header = struct.pack("!BBHHHBBH", 0x45, traffic, 20 + payload_bytes, identification, flags, ttl, protocol, 0) + ends
         return header[:10] + struct.pack("!H", checksum(header)) + header[12:]
 
     def seal(self, number, inner, *, next_header=None, **fields):

@@ -22,11 +22,11 @@ def host(side, number, is_ipv6):
     return f"fd00:{side}:{number:x}::7" if is_ipv6 else f"10.{16 * side + number // 256}.{number % 256}.7"
 
 
-def ip_packet(source, destination, payload_bytes, *, ttl=9, seed=0, flags=0, traffic=0):
+def ip_packet(source, destination, payload_bytes, *, ttl=9, seed=0, **fields):
     """Returns a UDP packet of either family with random data."""
     data = random.Random(seed * 65536 + payload_bytes).randbytes(payload_bytes)
     ends = Sa(0, esp_codec.SUITES[0], source, destination)
-    return ends.header(8 + len(data), 17, ttl=ttl, flags=flags, traffic=traffic) + struct.pack("!HHHH", 1000, 2000, 8 + len(data), 0) + data
+    return ends.header(8 + len(data), 17, ttl=ttl, **fields) + struct.pack("!HHHH", 1000, 2000, 8 + len(data), 0) + data
 
 
 def frame(packet):
@@ -39,6 +39,25 @@ def aged(packet):
         return packet[:7] + bytes([packet[7] - 1]) + packet[8:]
     header = packet[:8] + bytes([packet[8] - 1]) + packet[9:10] + b"\0\0" + packet[12:20]
     return header[:10] + struct.pack("!H", esp_codec.checksum(header)) + header[12:] + packet[20:]
+
+
+def joined(packets):
+    """Returns the IPv4 packets that fragments and whole packets make. Asserts that fragments are complete."""
+    whole, groups = [], {}
+    for packet in packets:
+        if struct.unpack("!H", packet[6:8])[0] & 0x3FFF:
+            groups.setdefault(packet[4:6] + packet[12:20], []).append(packet)
+        else:
+            whole.append(packet)
+    for group in groups.values():
+        group.sort(key=lambda packet: struct.unpack("!H", packet[6:8])[0] & 0x1FFF)
+        fields = [struct.unpack("!H", packet[6:8])[0] for packet in group]
+        ends = list(itertools.accumulate(len(packet) - 20 for packet in group))
+        assert [8 * (field & 0x1FFF) for field in fields] == [0, *ends[:-1]]
+        assert [field >> 13 for field in fields] == [1] * (len(group) - 1) + [0]
+        head = group[0][:6] + b"\0\0" + group[0][8:20]
+        whole.append(esp_codec.replaced(head, head[9], b"".join(packet[20:] for packet in group)))
+    return whole
 
 
 class Combination:

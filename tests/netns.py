@@ -7,6 +7,7 @@ import itertools
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -71,6 +72,16 @@ def fixture(network: Callable[..., Any], **options: Any) -> Any:
 
 def ip(*arguments: str) -> str:
     return subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
+
+
+def delete(*names: str) -> None:
+    """Deletes namespaces that a page of the documentation made, and ends what runs in them."""
+    for name in names:
+        left = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, timeout=PATIENCE).stdout
+        for pid in left.split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        subprocess.run(["ip", "netns", "delete", name], capture_output=True, timeout=PATIENCE)
 
 
 class Namespace:

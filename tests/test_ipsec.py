@@ -5,7 +5,7 @@ import ipaddress
 import random
 import struct
 
-from scapy.layers.inet import ICMP, IP
+from scapy.layers.inet import ICMP, IP, fragment
 from scapy.layers.inet6 import ICMPv6PacketTooBig, IPv6
 
 import esp_codec
@@ -262,9 +262,52 @@ def test_decrypted_packets_enter_another_tunnel(bench):
     assert [right.out.open(outer)[2] for outer in outputs] == [aged(packet) for packet in packets]
 
 
-def test_long_packets_are_fragmented_or_refused(bench):
+def test_long_packets_are_fragmented_before_they_are_sealed(bench):
+    """Tunnels of all algorithms, of both families, with and without UDP; and frames that span several buffers."""
+    combinations = [c for c in ipsec_world.combinations_by_pairs() if c.mode == "tunnel" and not c.inner_is_ipv6]
+    configure(bench, combinations, settings=", mtu: 1400")
+    lengths = (1420, 1300, 2000, 3000, 8900)
+    sent = [(c, c.leaving(length, identification=length)) for length in lengths for c in combinations]
+    summary, outputs = run(bench, [frame(packet) for _, packet in sent])
+    assert reasons(summary) == {}
+    by_spi, opened = {c.out.spi: c for c in combinations}, {}
+    for outer in outputs:
+        assert len(outer) <= 1400
+        esp = outer[40 if outer[0] >> 4 == 6 else 20 :]
+        combination = by_spi.get(int.from_bytes(esp[:4])) or by_spi[int.from_bytes(esp[8:12])]
+        opened.setdefault(combination.number, []).append(combination.out.open(outer)[2])
+    for combination in combinations:
+        found = ipsec_world.joined(opened[combination.number])
+        assert sorted(found, key=len) == sorted((aged(packet) for c, packet in sent if c is combination), key=len), combination
+    assert summary.json["absorbed"] == len(sent) and summary.json["created"] == len(outputs)
+
+
+def test_a_fragment_is_fragmented_again_before_it_is_sealed(bench):
     combination = plain()
-    configure(bench, [combination], settings=", mtu: 1400")
+    configure(bench, [combination], settings=", mtu: 1280")
+    whole = combination.leaving(4000)
+    pieces = [bytes(piece) for piece in fragment(IP(whole), 1400)]
+    summary, outputs = run(bench, [frame(piece) for piece in pieces])
+    assert reasons(summary) == {} and len(outputs) > len(pieces)
+    assert ipsec_world.joined([combination.out.open(outer)[2] for outer in outputs]) == [aged(whole)]
+
+
+def test_no_fragment_of_a_dropped_packet_stays(bench):
+    """The sequence numbers end within the second fragments."""
+    combination = plain()
+    configure(bench, [combination], settings=", mtu: 1280")
+    text = (bench.folder / "sa.txt").read_text()
+    (bench.folder / "sa.txt").write_text(text.replace("mode tunnel", "mode tunnel replay-oseq 0xfffffff0", 1))
+    packets = [combination.leaving(8000, identification=i) for i in range(10)]
+    summary, outputs = run(bench, [frame(packet) for packet in packets])
+    assert reasons(summary) == {"seq_exhausted": 10} and len(outputs) == 15
+    assert [combination.out.open(outer)[0] for outer in outputs] == list(range(0xFFFFFFF1, 1 << 32))
+    assert summary.json["created"] == 15
+
+
+def test_long_packets_are_fragmented_after_they_are_sealed_or_refused(bench):
+    combination = plain()
+    configure(bench, [combination], settings=", mtu: 1400, fragment: after")
     short, long = combination.leaving(1300), combination.leaving(1420)
     frames = [frame(short), frame(long), frame(combination.leaving(1420, flags=0x4000))]
     summary, outputs = run(bench, frames)

@@ -14,6 +14,7 @@ import pytest
 import conftest
 import needs
 import netns
+from ipsec_nat import Nat
 from test_twin import ping
 from test_xfrm_charon import CHARON, PRELOAD, Daemon
 
@@ -56,9 +57,9 @@ class Gateway:
         peer, net = next(ends for name, ends in ENDS.items() if name != self.name)
         self.namespace.ip("route", "replace", f"{net}.0/24", "via", peer)
 
-    def negotiate(self, proposal):
+    def negotiate(self, proposal, **more):
         peer, net = next(ends for name, ends in ENDS.items() if name != self.name)
-        self.daemon = Daemon(self.folder, self.namespace, self.outer, peer, f"{self.inner}.2", f"{net}.2", proposal)
+        self.daemon = Daemon(self.folder, self.namespace, self.outer, peer, f"{self.inner}.2", f"{net}.2", proposal, **more)
 
     def shown(self):
         """Returns this gateway's SAs: outbound, inbound, in the order of their addition."""
@@ -76,18 +77,24 @@ class Gateway:
 
 
 @pytest.fixture
-def gateways(tmp_path):
+def gateways(tmp_path, request):
     hosts = [netns.Namespace(name) for name in ("h1", "h2")]
     made = []
+    wire = None
     try:
         made = [Gateway(name, host, tmp_path / name) for name, host in zip(ENDS, hosts, strict=True)]
-        netns.veth(made[0].namespace, "veth-b", made[1].namespace, "veth-b")
+        wire = Nat(*made) if getattr(request, "param", "") == "nat" else None
+        if wire is None:
+            netns.veth(made[0].namespace, "veth-b", made[1].namespace, "veth-b")
         for gateway in made:
+            gateway.nat = wire
             gateway.start()
         yield made
     finally:
         for gateway in made:
             gateway.close()
+        if wire is not None:
+            wire.close()
         for namespace in [*hosts, *(gateway.namespace for gateway in made)]:
             namespace.delete()
 

@@ -15,7 +15,7 @@ from captures import frames_of, write_pcap
 from conftest import penumbra, wait_until
 from esp_codec import SUITES, Sa
 from ipsec_world import frame
-from test_xfrm import SaKeeper
+from test_xfrm import SaKeeper, lend
 
 NEAR, FAR = "10.0.0.7", "10.1.0.7"
 #: The keeper's messages are for a tunnel from 192.0.2.1 to 192.0.2.2.
@@ -104,6 +104,26 @@ def test_without_the_keeper_the_lent_numbers_end(bench, keeper):
         assert number not in seen, "a nonce was used twice"
         seen.add(number)
     assert max(seen) > used
+
+
+def test_many_sas_get_numbers_that_are_on_the_disk(bench, keeper):
+    """The keeper saves the marks of a datagram at once, and lends afterwards."""
+    count = 2000
+    with follow(bench, keeper, "synth:rate=1", f", sas: {2 * count}") as router:
+        peer = xfrm.Peer(keeper.path)
+        install(peer, sa=False)
+        sas = [xfrm.sa(0x1000 + i, reqid=1) + xfrm.gcm(struct.pack("!5I", i, 1, 2, 3, 4)) for i in range(count)]
+        for first in range(0, count, 100):
+            peer.socket.send(b"".join(xfrm.message(xfrm.NEWSA, sa, xfrm.REQUEST) for sa in sas[first : first + 100]))
+        router.wait_for("blocks", lambda: router.show("ipsec")["blocks_lent"] == count)
+        wait_until("marks", lambda: keeper.status()["high_water_marks"] == count)
+        keeper.stop(signal.SIGKILL)
+        keeper.start()
+        assert keeper.status()["high_water_marks"] == count
+        again = xfrm.Peer(keeper.path)
+        for sa in sas[:: count // 8]:
+            assert again.ask(xfrm.message(xfrm.NEWSA, sa))[0] == ""
+            assert lend(again, int.from_bytes(sa[72:76]), 1) > 1 << 16, "a number was lent twice"
 
 
 def test_asks_for_sas_and_reports_new_addresses(bench, keeper):

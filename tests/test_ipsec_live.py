@@ -3,14 +3,13 @@
 
 import os
 import re
-import signal
-import subprocess
 
 import pytest
 
 import conftest
 import ipsec_world
 import needs
+import netns
 from esp_codec import SUITES
 from ipsec_world import Combination, configure
 
@@ -29,11 +28,7 @@ def test_the_page_as_it_stands(tmp_path, page):
     try:
         done = page.run(options=["-m"], env=environment, cwd=tmp_path / "repository", timeout=2 * conftest.PATIENCE)
     finally:
-        for name in NAMES:
-            left = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, check=False).stdout
-            for pid in left.split():
-                os.kill(int(pid), signal.SIGKILL)
-            subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+        netns.delete(*NAMES)
     conftest.check_sanitizers(done.stderr)
     pings = re.findall(r"(\d+) packets transmitted, (?:\+\d+ errors, )?(\d+) received", done.stdout)
     assert pings[1] == ("5", "5"), done.stdout

@@ -4,13 +4,12 @@
 import os
 import re
 import shutil
-import signal
-import subprocess
 
 import pytest
 
 import conftest
 import needs
+import netns
 
 TOOLS = ("ping", "traceroute", "iperf3")
 
@@ -28,11 +27,8 @@ def test_the_page_as_it_stands(tmp_path, page):
     try:
         done = page.run(options=["-m"], env=environment, cwd=tmp_path / "repository", timeout=2 * conftest.PATIENCE)
     finally:
+        netns.delete("pen-h1", "pen-r", "pen-h2")
         for name in ("pen-h1", "pen-r", "pen-h2"):
-            left = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, check=False).stdout
-            for pid in left.split():
-                os.kill(int(pid), signal.SIGKILL)
-            subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
             shutil.rmtree(f"/run/frr/{name}", ignore_errors=True)
     conftest.check_sanitizers(done.stderr)
     pings = re.findall(r"(\d+) packets transmitted, (?:\+\d+ errors, )?(\d+) received", done.stdout)

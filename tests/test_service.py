@@ -15,10 +15,12 @@ import pytest
 
 import conftest
 import needs
+import xfrm_messages as xfrm
 from test_twin import Network, ping
+from test_xfrm import SaKeeper
 
 NOBODY = 65534
-SERVICE = conftest.ROOT / "packaging" / "penumbra.service"
+PACKAGING = conftest.ROOT / "packaging"
 
 
 @pytest.mark.parametrize("abstract", [False, True])
@@ -89,12 +91,40 @@ def test_another_process_watchdog(bench, monkeypatch):
 
 
 @needs.tools("systemd-analyze")
-def test_systemd_understands_the_unit(tmp_path):
-    unit = tmp_path / "penumbra.service"
-    unit.write_text(SERVICE.read_text().replace("/usr/bin/penumbra", str(conftest.PROGRAM)))
+@pytest.mark.parametrize("name", ["penumbra.service", "penumbra-xfrm.service"])
+def test_systemd_understands_the_unit(tmp_path, name):
+    unit = tmp_path / name
+    unit.write_text((PACKAGING / name).read_text().replace("/usr/bin/penumbra", str(conftest.PROGRAM)))
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, timeout=60)
     assert done.stderr == ""
     assert done.returncode == 0
+
+
+def test_the_keeper_and_the_router_share_user_and_folders():
+    """The keeper gives keys to its own user. Neither unit may remove the folder of the other's socket when it stops."""
+    shared = ("User=", "Group=", "RuntimeDirectory", "StateDirectory", "LimitMEMLOCK=")
+    router, keeper = (
+        {line for line in (PACKAGING / name).read_text().splitlines() if line.startswith(shared)}
+        for name in ("penumbra.service", "penumbra-xfrm.service")
+    )
+    assert router == keeper and {"User=penumbra", "RuntimeDirectoryPreserve=yes"} <= keeper
+
+
+@needs.NAMESPACES
+@needs.tools("setpriv")
+def test_the_keeper_runs_without_root_and_without_capabilities():
+    words = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "--bounding-set", "-all"]
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.chown(folder, NOBODY)
+        keeper = SaKeeper(pathlib.Path(folder), words)
+        try:
+            assert keeper.path.stat().st_uid == NOBODY
+            peer = xfrm.Peer(keeper.path)
+            assert peer.ask(xfrm.message(xfrm.NEWSA, xfrm.sa(0x100) + xfrm.gcm()))[0] == ""
+            status = subprocess.run([*words, conftest.PROGRAM, "xfrm", "status", "--socket", keeper.path], timeout=conftest.PATIENCE)
+            assert status.returncode == 0
+        finally:
+            assert keeper.stop() == 0
 
 
 @needs.NAMESPACES

@@ -30,15 +30,15 @@ needs_ip = pytest.mark.skipif(
 
 
 class SaKeeper:
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, command=()):
+        self.folder, self.command = folder, command
         self.path = folder / "xfrm.sock"
         self.process = None
         self.start()
 
     def start(self, *words):
         self.process = subprocess.Popen(
-            [conftest.PROGRAM, "xfrm", "run", "--socket", self.path, "--state", self.folder / "state", *words],
+            [*self.command, conftest.PROGRAM, "xfrm", "run", "--socket", self.path, "--state", self.folder / "state", *words],
             stderr=open(self.folder / "log", "a"),
         )
         deadline = time.monotonic() + conftest.PATIENCE

@@ -26,6 +26,7 @@ charon {{
   load = random nonce openssl pem pkcs1 pubkey hmac kdf kernel-netlink socket-default vici
   plugins {{ vici {{ socket = unix://{folder}/vici }} }}
   filelog {{ stderr {{ default = 1 }} }}
+  {more}
 }}
 swanctl {{ load = random openssl pem pkcs1 }}
 """
@@ -35,6 +36,7 @@ connections {{ t {{
   local_addrs = {0}
   remote_addrs = {1}
   proposals = aes128gcm16-prfsha256-x25519
+  {options}
   local {{
     auth = psk
     id = {0}
@@ -54,11 +56,13 @@ secrets {{ ike-1 {{ secret = "the same on both sides" }} }}
 
 
 class Daemon:
-    def __init__(self, folder, namespace, *connection):
+    """Runs charon with a keeper. `more` is added to its settings, and `options` to its connection."""
+
+    def __init__(self, folder, namespace, *connection, more="", options=""):
         self.folder, self.namespace = folder, namespace
         folder.mkdir()
-        (folder / "strongswan.conf").write_text(CONFIGURATION.format(folder=folder))
-        (folder / "swanctl.conf").write_text(CONNECTION.format(*connection))
+        (folder / "strongswan.conf").write_text(CONFIGURATION.format(folder=folder, more=more))
+        (folder / "swanctl.conf").write_text(CONNECTION.format(*connection, options=options))
         (folder / "etc").mkdir()
         self.keeper = SaKeeper(folder)
         (folder / "etc" / "xfrm-socket").write_text(f"{self.keeper.path}\n")

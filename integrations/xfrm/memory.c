@@ -82,20 +82,47 @@ static void clear_policies(struct memory* memory) {
   }
 }
 
-void memory_clear(struct memory* memory) {
-  clear_sas(memory);
-  clear_policies(memory);
-}
-
-void memory_learn(struct memory* memory, const struct nlmsghdr* request, size_t length) {
-  const void* const fixed = NLMSG_DATA(request);
-  size_t bytes;
-  if (length < sizeof *request || request->nlmsg_len < sizeof *request || request->nlmsg_len > length) return;
-  bytes = request->nlmsg_len - sizeof *request;
+/* Returns how many bytes of a request are remembered. They contain no key. */
+static size_t kept_bytes(const struct nlmsghdr* request) {
+  const size_t bytes = request->nlmsg_len;
+  size_t fixed = sizeof *request;
   switch (request->nlmsg_type) {
     case XFRM_MSG_NEWSA:
     case XFRM_MSG_UPDSA:
-      if (bytes >= sizeof(struct xfrm_usersa_info)) learn_sa(memory, fixed);
+      fixed = NLMSG_LENGTH(sizeof(struct xfrm_usersa_info));
+      break;
+    case XFRM_MSG_DELSA:
+      fixed = NLMSG_LENGTH(sizeof(struct xfrm_usersa_id));
+      break;
+    case XFRM_MSG_DELPOLICY:
+      fixed = NLMSG_LENGTH(sizeof(struct xfrm_userpolicy_id));
+      break;
+    case XFRM_MSG_NEWPOLICY:
+    case XFRM_MSG_UPDPOLICY:
+      fixed = bytes;
+      break;
+    default:
+      break;
+  }
+  return bytes < fixed ? bytes : fixed;
+}
+
+struct nlmsghdr* memory_copy(const struct nlmsghdr* request) {
+  const size_t bytes = kept_bytes(request);
+  struct nlmsghdr* const copy = malloc(bytes);
+  if (copy == NULL) return NULL;
+  memcpy(copy, request, bytes);
+  copy->nlmsg_len = (__u32)bytes;
+  return copy;
+}
+
+void memory_learn(struct memory* memory, const struct nlmsghdr* request, int error) {
+  const void* const fixed = NLMSG_DATA(request);
+  const size_t bytes = request->nlmsg_len - sizeof *request;
+  switch (request->nlmsg_type) {
+    case XFRM_MSG_NEWSA:
+    case XFRM_MSG_UPDSA:
+      if (error == 0 && bytes >= sizeof(struct xfrm_usersa_info)) learn_sa(memory, fixed);
       break;
     case XFRM_MSG_DELSA: {
       const struct xfrm_usersa_id* id = fixed;
@@ -107,7 +134,7 @@ void memory_learn(struct memory* memory, const struct nlmsghdr* request, size_t 
       break;
     case XFRM_MSG_NEWPOLICY:
     case XFRM_MSG_UPDPOLICY:
-      if (bytes >= sizeof(struct xfrm_userpolicy_info)) learn_policy(memory, request);
+      if (error == 0 && bytes >= sizeof(struct xfrm_userpolicy_info)) learn_policy(memory, request);
       break;
     case XFRM_MSG_DELPOLICY: {
       const struct xfrm_userpolicy_id* id = fixed;

@@ -21,6 +21,7 @@
 
 #include "control/xfrm/protocol.h"
 #include "memory.h"
+#include "pending.h"
 
 #define PATH_FILE "/etc/penumbra/xfrm-socket"
 
@@ -38,9 +39,15 @@ struct relay {
 
   int program; /* our end of the pair */
   struct sockaddr_un address;
-  struct nlmsghdr waiting; /* last request without answer; nlmsg_len 0: none */
+  struct pending* pending; /* the requests of the last datagram that are not answered */
   unsigned char* buffer;
+  struct relay* next; /* of the idle ones */
 };
+
+/* Relays whose program has closed its end. They are used again and never freed, because another thread of the program
+ * may just have looked one up by a descriptor. */
+static struct relay* idle;
+static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* All sockets of the program share what they have sent, because daemons send requests by one socket and hear of events
  * by another. */
@@ -108,11 +115,19 @@ int relay_want_text(struct relay* relay, int wanted) {
 }
 
 uint32_t relay_port(struct relay* relay) {
-  return relay->port;
+  uint32_t port;
+  pthread_mutex_lock(&relay->lock);
+  port = relay->port;
+  pthread_mutex_unlock(&relay->lock);
+  return port;
 }
 
 uint32_t relay_groups(struct relay* relay) {
-  return relay->groups;
+  uint32_t groups;
+  pthread_mutex_lock(&relay->lock);
+  groups = relay->groups;
+  pthread_mutex_unlock(&relay->lock);
+  return groups;
 }
 
 static int connect_keeper(struct relay* relay) {
@@ -133,7 +148,7 @@ static void to_program(struct relay* relay, const void* bytes, size_t count) {
   send(relay->program, bytes, count, MSG_NOSIGNAL);
 }
 
-/* Answers a request in place of the keeper. What is to be removed is gone already. */
+/* Answers a request in place of the keeper. An entry that is to be removed is gone already. */
 static void refuse(struct relay* relay, const struct nlmsghdr* request, int error) {
   struct {
     struct nlmsghdr head;
@@ -144,7 +159,7 @@ static void refuse(struct relay* relay, const struct nlmsghdr* request, int erro
   message.head.nlmsg_type = NLMSG_ERROR;
   message.head.nlmsg_flags = NLM_F_CAPPED;
   message.head.nlmsg_seq = request->nlmsg_seq;
-  message.head.nlmsg_pid = relay->port;
+  message.head.nlmsg_pid = relay_port(relay);
   message.error.error = -error;
   if (request->nlmsg_type == XFRM_MSG_DELSA) message.error.error = -ESRCH;
   if (request->nlmsg_type == XFRM_MSG_DELPOLICY) message.error.error = -ENOENT;
@@ -153,13 +168,25 @@ static void refuse(struct relay* relay, const struct nlmsghdr* request, int erro
   to_program(relay, &message, sizeof message);
 }
 
+/* Refuses all requests that are not answered. */
+static void refuse_pending(struct relay* relay, int error) {
+  while (relay->pending != NULL) {
+    const struct pending* const first = relay->pending;
+    /* An answered request lacks only an acknowledgement that the program did not ask for. */
+    if (!first->is_silent || !first->has_answer) refuse(relay, first->request, error);
+    pthread_mutex_lock(&sent_lock);
+    memory_learn(&sent, first->request, error);
+    pthread_mutex_unlock(&sent_lock);
+    pending_remove_first(&relay->pending);
+  }
+}
+
 static void lose_keeper(struct relay* relay) {
   pthread_mutex_lock(&relay->lock);
   if (relay->keeper >= 0) close(relay->keeper);
   relay->keeper = -1;
   pthread_mutex_unlock(&relay->lock);
-  if (relay->waiting.nlmsg_len != 0) refuse(relay, &relay->waiting, ECONNRESET);
-  relay->waiting.nlmsg_len = 0;
+  refuse_pending(relay, ECONNRESET);
 }
 
 /* Gives a new keeper the program's policies, and lets the program negotiate its SAs again: their keys are lost. */
@@ -171,10 +198,10 @@ static void resync(struct relay* relay) {
   for (policy = sent.policies; policy != NULL; policy = policy->next) {
     policy->message->nlmsg_type = XFRM_MSG_UPDPOLICY;
     policy->message->nlmsg_flags = NLM_F_REQUEST;
-    policy->message->nlmsg_seq = 0;
+    policy->message->nlmsg_seq = UINT32_MAX; /* No program waits for an answer to this number. */
     send(relay->keeper, policy->message, policy->message->nlmsg_len, MSG_NOSIGNAL);
   }
-  if ((relay->groups & (1U << (XFRMNLGRP_EXPIRE - 1))) != 0) {
+  if ((relay_groups(relay) & (1U << (XFRMNLGRP_EXPIRE - 1))) != 0) {
     while ((length = memory_take_expire(&sent, expire, sizeof expire)) != 0) to_program(relay, expire, length);
   }
   pthread_mutex_unlock(&sent_lock);
@@ -204,55 +231,48 @@ static int await_keeper(struct relay* relay) {
 
 /* Carries one datagram of the program. Returns 0 when the program has closed its end (`has_hung_up`). */
 static int carry_request(struct relay* relay, int has_hung_up) {
-  const struct nlmsghdr* const request = (const struct nlmsghdr*)relay->buffer;
   const ssize_t got = recv(relay->program, relay->buffer, MOST_DATAGRAM, 0);
-  int sent_on = 0;
   if (got < 0) return errno == EINTR;
   if (got == 0) return !has_hung_up; /* An empty datagram reads like the end. */
-  if ((size_t)got < sizeof *request) return 1;
-  if (await_keeper(relay)) {
-    relay->waiting = *request;
-    sent_on = send(relay->keeper, relay->buffer, (size_t)got, MSG_NOSIGNAL) == got;
-    if (sent_on) {
-      pthread_mutex_lock(&sent_lock);
-      memory_learn(&sent, request, (size_t)got);
-      pthread_mutex_unlock(&sent_lock);
-    } else {
-      lose_keeper(relay);
-    }
-  } else {
-    refuse(relay, request, ECONNREFUSED);
+  if ((size_t)got < sizeof(struct nlmsghdr)) return 1;
+  if (pending_add(&relay->pending, relay->buffer, (size_t)got) != 0) {
+    refuse(relay, (const struct nlmsghdr*)relay->buffer, ENOBUFS);
+  } else if (!await_keeper(relay)) {
+    refuse_pending(relay, ECONNREFUSED);
+  } else if (send(relay->keeper, relay->buffer, (size_t)got, MSG_NOSIGNAL) != got) {
+    lose_keeper(relay);
   }
   explicit_bzero(relay->buffer, (size_t)got);
   return 1;
 }
 
-/* Returns 1 if the datagram in the buffer ends the answer to the waiting request. A dump ends with NLMSG_DONE. */
-static int ends_answer(const struct relay* relay, long left) {
-  const struct nlmsghdr* message = (const struct nlmsghdr*)relay->buffer;
-  for (; NLMSG_OK(message, left); message = NLMSG_NEXT(message, left)) {
-    const int has_more = (message->nlmsg_flags & NLM_F_MULTI) != 0 && message->nlmsg_type != NLMSG_DONE;
-    if (message->nlmsg_seq == relay->waiting.nlmsg_seq && !has_more) return 1;
-  }
-  return 0;
-}
-
 static void carry_reply(struct relay* relay) {
   const ssize_t got = recv(relay->keeper, relay->buffer, MOST_DATAGRAM, 0);
+  int passes_on;
   if (got < 0 && errno == EINTR) return;
   if (got <= 0) {
     lose_keeper(relay);
     return;
   }
-  if (ends_answer(relay, got)) relay->waiting.nlmsg_len = 0;
-  to_program(relay, relay->buffer, (size_t)got);
+  pthread_mutex_lock(&sent_lock);
+  passes_on = pending_take_answer(&relay->pending, relay->buffer, (size_t)got, &sent);
+  pthread_mutex_unlock(&sent_lock);
+  if (passes_on) to_program(relay, relay->buffer, (size_t)got);
   explicit_bzero(relay->buffer, (size_t)got);
+}
+
+static void retire(struct relay* relay) {
+  pthread_mutex_lock(&idle_lock);
+  relay->next = idle;
+  idle = relay;
+  pthread_mutex_unlock(&idle_lock);
 }
 
 static void* run(void* argument) {
   struct relay* relay = argument;
   for (;;) {
-    struct pollfd waits[2] = {{relay->program, POLLIN, 0}, {relay->keeper, POLLIN, 0}};
+    /* The program's next datagram waits for the answers to the last one. So neither end waits for the other to read. */
+    struct pollfd waits[2] = {{relay->pending == NULL ? relay->program : -1, POLLIN, 0}, {relay->keeper, POLLIN, 0}};
     poll(waits, 2, relay->keeper < 0 ? RETRY_MS : -1);
     if (relay->keeper < 0) {
       try_again(relay);
@@ -261,10 +281,12 @@ static void* run(void* argument) {
     }
     if (waits[0].revents != 0 && !carry_request(relay, (waits[0].revents & POLLHUP) != 0)) break;
   }
+  pthread_mutex_lock(&relay->lock);
   if (relay->keeper >= 0) close(relay->keeper);
+  relay->keeper = -1;
+  pthread_mutex_unlock(&relay->lock);
   close(relay->program);
-  munmap(relay->buffer, MOST_DATAGRAM);
-  free(relay);
+  retire(relay);
   return NULL;
 }
 
@@ -287,30 +309,54 @@ static int start_thread(struct relay* relay) {
   return error;
 }
 
-struct relay* relay_start(int descriptor, const char* path) {
-  struct relay* relay = calloc(1, sizeof *relay);
-  void* buffer = mmap(NULL, MOST_DATAGRAM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  int error = ENOMEM;
-  if (relay != NULL && buffer != MAP_FAILED) {
-    const int flags = fcntl(descriptor, F_GETFL);
-    /* Our end waits, whatever the program asked for its end. */
-    fcntl(descriptor, F_SETFL, flags & ~O_NONBLOCK);
-    mlock(buffer, MOST_DATAGRAM);
-    madvise(buffer, MOST_DATAGRAM, MADV_DONTDUMP);
-    relay->buffer = buffer;
-    relay->program = descriptor;
-    relay->keeper = -1;
-    relay->port = new_port();
-    relay->address.sun_family = AF_UNIX;
-    strncpy(relay->address.sun_path, path, sizeof relay->address.sun_path - 1);
-    pthread_mutex_init(&relay->lock, NULL);
-    connect_keeper(relay);
-    error = start_thread(relay);
-    if (error == 0) return relay;
-    if (relay->keeper >= 0) close(relay->keeper);
+static struct relay* new_relay(void) {
+  struct relay* const relay = calloc(1, sizeof *relay);
+  void* const buffer = mmap(NULL, MOST_DATAGRAM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (relay == NULL || buffer == MAP_FAILED) {
+    if (buffer != MAP_FAILED) munmap(buffer, MOST_DATAGRAM);
+    free(relay);
+    errno = ENOMEM;
+    return NULL;
   }
-  if (buffer != MAP_FAILED) munmap(buffer, MOST_DATAGRAM);
-  free(relay);
+  mlock(buffer, MOST_DATAGRAM);
+  madvise(buffer, MOST_DATAGRAM, MADV_DONTDUMP);
+  relay->buffer = buffer;
+  relay->keeper = -1;
+  pthread_mutex_init(&relay->lock, NULL);
+  return relay;
+}
+
+/* Returns an idle relay, or a new one, or null with errno. */
+static struct relay* take_relay(void) {
+  struct relay* relay;
+  pthread_mutex_lock(&idle_lock);
+  relay = idle;
+  if (relay != NULL) idle = relay->next;
+  pthread_mutex_unlock(&idle_lock);
+  return relay != NULL ? relay : new_relay();
+}
+
+struct relay* relay_start(int descriptor, const char* path) {
+  struct relay* const relay = take_relay();
+  int error;
+  if (relay == NULL) return NULL;
+  /* Our end waits, whatever the program asked for its end. */
+  fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+  pthread_mutex_lock(&relay->lock);
+  relay->port = new_port();
+  relay->groups = 0;
+  relay->text = 0;
+  pthread_mutex_unlock(&relay->lock);
+  relay->program = descriptor;
+  memset(&relay->address, 0, sizeof relay->address);
+  relay->address.sun_family = AF_UNIX;
+  strncpy(relay->address.sun_path, path, sizeof relay->address.sun_path - 1);
+  connect_keeper(relay);
+  error = start_thread(relay);
+  if (error == 0) return relay;
+  if (relay->keeper >= 0) close(relay->keeper);
+  relay->keeper = -1;
+  retire(relay);
   errno = error;
   return NULL;
 }

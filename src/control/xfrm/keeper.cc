@@ -25,9 +25,10 @@ namespace penumbra::control::xfrm {
 namespace {
 
 constexpr std::size_t kMostDatagram = 65536;
-constexpr std::size_t kDumpPiece = 16384;  // Programs read dumps into buffers of 16 KiB or more.
+constexpr std::size_t kDumpPiece = 4096;   // As in Linux, a page: some programs read dumps into a buffer of that size.
 constexpr std::size_t kMostQueued = 8192;  // Messages.
 constexpr std::size_t kMostClients = 1024;
+constexpr rlim_t kOwnDescriptors = 16;  // For the marks, the socket, the log and the like.
 
 [[noreturn]] void fail(const std::string& what) {
   throw std::system_error(errno, std::generic_category(), what);
@@ -74,6 +75,15 @@ std::uint64_t larval_seconds() {
   return seconds == 0 ? kDefault : seconds;
 }
 
+/// Raises the limit of descriptors as far as it may, and returns how many connections it allows.
+std::size_t raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMostClients;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, kMostClients + kOwnDescriptors);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur > kOwnDescriptors ? limit.rlim_cur - kOwnDescriptors : 1;
+}
+
 }  // namespace
 
 bool protect_process() {
@@ -89,7 +99,8 @@ SaKeeper::SaKeeper(const KeeperFiles& files)
       marks_(files.marks, files.witness),
       manager_(marks_, &wall_clock, geteuid()),
       room_(kMostDatagram),
-      listening_(listen_at(files.socket)) {
+      listening_(listen_at(files.socket)),
+      most_clients_(raise_descriptor_limit()) {
   manager_.set_larval_seconds(larval_seconds());
 }
 
@@ -98,20 +109,20 @@ SaKeeper::~SaKeeper() {
 }
 
 void SaKeeper::accept_clients() {
-  for (;;) {
+  while (can_accept()) {
     FileDescriptor socket(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket) return;
+    if (!socket) {
+      lacks_descriptors_ = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+      return;
+    }
     ucred peer{};
     socklen_t length = sizeof peer;
     if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) continue;
-    if (clients_.size() == kMostClients) {
-      log_warning("xfrm: too many connections, one is refused");
-      continue;
-    }
     auto client = std::make_unique<Client>();
     client->socket = std::move(socket);
     client->sender.user = peer.uid;
     clients_.push_back(std::move(client));
+    if (!can_accept()) log_warning("xfrm: too many connections; others wait until one ends");
   }
 }
 
@@ -179,7 +190,7 @@ void SaKeeper::run(int stop) {
   constexpr auto kTick = std::chrono::seconds(1);
   auto next_tick = Clock::now() + kTick;
   for (;;) {
-    std::vector<pollfd> waits{{stop, POLLIN, 0}, {listening_.get(), POLLIN, 0}};
+    std::vector<pollfd> waits{{stop, POLLIN, 0}, {can_accept() ? listening_.get() : -1, POLLIN, 0}};
     for (const auto& client : clients_) {
       const bool is_full = !client->queue.empty() || client->dump != nullptr;
       waits.push_back({client->socket.get(), static_cast<short>(is_full ? POLLOUT : POLLIN), 0});
@@ -198,6 +209,7 @@ void SaKeeper::run(int stop) {
     if (waits[1].revents != 0) accept_clients();
     if (Clock::now() >= next_tick) {
       next_tick = Clock::now() + kTick;
+      lacks_descriptors_ = false;
       manager_.set_larval_seconds(larval_seconds());
       Outcome outcome;
       manager_.tick(outcome);

@@ -43,6 +43,8 @@ class SaKeeper {
     bool is_gone = false;
   };
 
+  /// True unless descriptors are scarce. Connections then wait in the backlog of the socket.
+  bool can_accept() const { return clients_.size() < most_clients_ && !lacks_descriptors_; }
   void accept_clients();
   void receive(Client& client);
   void send(Client& client);
@@ -56,6 +58,8 @@ class SaKeeper {
   SecretMemory room_;  ///< For one datagram.
   FileDescriptor listening_;
   std::vector<std::unique_ptr<Client>> clients_;
+  std::size_t most_clients_;
+  bool lacks_descriptors_ = false;  ///< A connection could not be accepted. Another one is tried every second.
 };
 
 /// Keeps keys out of swap space, core dumps and debuggers: locks all memory of the process, now and later. Returns

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <ranges>
 #include <system_error>
 #include <utility>
 
@@ -36,6 +38,8 @@ std::optional<std::size_t> bytes_of_fixed(std::uint16_t type) {
       return fixed_bytes(type);
   }
 }
+
+constexpr std::size_t kDoneBytes = NLMSG_SPACE(sizeof(int));  // The message that ends a dump.
 
 bool is_private(std::uint16_t type) {
   return type >= PENUMBRA_XFRM_HELLO;
@@ -127,10 +131,29 @@ Manager::Handler Manager::handler_of(std::uint16_t type) {
 void Manager::handle(Sender& sender, std::span<const std::uint8_t> datagram, Outcome& outcome) {
   while (datagram.size() >= sizeof(nlmsghdr)) {
     const auto head = fixed_part<nlmsghdr>(datagram);
-    if (head.nlmsg_len < sizeof head || head.nlmsg_len > datagram.size()) return;
+    if (head.nlmsg_len < sizeof head || head.nlmsg_len > datagram.size()) break;
     handle_one(sender, datagram.first(head.nlmsg_len), outcome);
     datagram = datagram.subspan(std::min<std::size_t>(NLMSG_ALIGN(head.nlmsg_len), datagram.size()));
   }
+  save_marks(sender, outcome);
+}
+
+void Manager::save_marks(const Sender& sender, Outcome& outcome) {
+  try {
+    marks_.save(clock_());
+  } catch (const std::system_error& failure) {
+    for (const Lent& lent : std::views::reverse(outcome.lent)) {
+      // An acknowledgement follows the reply, if it was asked for.
+      if ((lent.request.nlmsg_flags & NLM_F_ACK) != 0) {
+        outcome.replies.erase(outcome.replies.begin() + static_cast<std::ptrdiff_t>(lent.reply) + 1);
+      }
+      Buffer& reply = outcome.replies[lent.reply];
+      reply.clear();
+      MessageWriter(reply).answer(reinterpret_cast<const std::uint8_t*>(&lent.request), failure.code().value(),
+                                  sender.wants_text ? failure.what() : "", {lent.request.nlmsg_seq, sender.port});
+    }
+  }
+  outcome.lent.clear();
 }
 
 void Manager::handle_one(Sender& sender, std::span<const std::uint8_t> message, Outcome& outcome) {
@@ -189,11 +212,15 @@ void Manager::continue_dump(const Sender& sender, Dump& dump, std::size_t room, 
   const auto go_on = [&](const auto& entries, const auto& write) {
     for (auto at = entries.lower_bound(dump.before); at != entries.begin();) {
       --at;
-      if (buffer.size() >= room) return;
+      const std::size_t end = buffer.size();
       write(at->second);
+      if (end != 0 && buffer.size() > room) {
+        buffer.resize(end);
+        return;
+      }
       dump.before = at->first;
     }
-    dump.is_done = true;
+    dump.is_done = buffer.empty() || buffer.size() + kDoneBytes <= room;
   };
   if (dump.of_policies) {
     go_on(spd_.all(), [&](const Policy& policy) { writer.policy(XFRM_MSG_NEWPOLICY, policy, dump.to, NLM_F_MULTI); });

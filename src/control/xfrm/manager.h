@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <linux/netlink.h>
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -40,10 +42,16 @@ struct Dump {
   bool of_policies = false;
   ReplyTo to;
   std::uint64_t before = ~std::uint64_t{0};  ///< The next entry has a number below this one.
-  std::uint8_t protocol = 0;                 ///< Of SAs; 0: all.
+  std::uint8_t protocol = 0;                 ///< Protocol of SAs; 0: all.
   std::uint8_t policy_type = 0;
   std::optional<xfrm_address_filter> filter;
   bool is_done = false;
+};
+
+/// A reply that lends sequence numbers.
+struct Lent {
+  std::size_t reply = 0;  ///< Index in Outcome::replies.
+  nlmsghdr request{};
 };
 
 /// Collects what a request causes.
@@ -51,6 +59,7 @@ struct Outcome {
   std::vector<Buffer> replies;
   std::vector<Notification> notifications;
   std::unique_ptr<Dump> dump;  ///< Set if the request began one.
+  std::vector<Lent> lent;      ///< Replies that lend numbers. Their marks are saved when the datagram was handled.
 };
 
 /// Answers XFRM requests like Linux, and owns the SAD and the SPD. It has no socket. One thread uses it.
@@ -67,7 +76,7 @@ class Manager {
 
   /// Handles the requests of one datagram. Bytes after an invalid length are ignored, as in Linux.
   void handle(Sender& sender, std::span<const std::uint8_t> datagram, Outcome& outcome);
-  /// Appends the next messages of a dump, at most about `room` bytes.
+  /// Writes the next messages of a dump into an empty buffer: at most `room` bytes, or one message that is longer.
   void continue_dump(const Sender& sender, Dump& dump, std::size_t room, Buffer& buffer);
   /// Reports limits that time has reached. Call it every second.
   void tick(Outcome& outcome);
@@ -82,6 +91,8 @@ class Manager {
   static Handler handler_of(std::uint16_t type);
   void handle_one(Sender& sender, std::span<const std::uint8_t> message, Outcome& outcome);
   void begin_dump(Request& request);
+  /// Saves the marks of lent numbers once for a datagram. Without success, the lenders refuse.
+  void save_marks(const Sender& sender, Outcome& outcome);
 
   void add_sa(Request& request);
   void remove_sa(Request& request);

@@ -60,6 +60,7 @@ void Manager::lend(Request& request) {
   sa->replay.out = used + count;
   raw.first = used + 1;
   raw.count = static_cast<std::uint32_t>(count);
+  request.outcome.lent.push_back({request.outcome.replies.size(), request.head});
   MessageWriter writer(request.reply());
   writer.begin(PENUMBRA_XFRM_LEND, 0, request.to());
   writer.put(raw);

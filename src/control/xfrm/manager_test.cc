@@ -293,6 +293,7 @@ TEST_F(ManagerTest, DumpsTheNewestFirstInPieces) {
     ASSERT_LT(pieces, 20);
     Buffer piece;
     manager_.continue_dump(sender, *outcome.dump, 1000, piece);
+    EXPECT_LE(piece.size(), 1000U);
     for (std::size_t at = 0; at < piece.size();) {
       nlmsghdr head;
       std::memcpy(&head, &piece[at], sizeof head);
@@ -308,6 +309,28 @@ TEST_F(ManagerTest, DumpsTheNewestFirstInPieces) {
   EXPECT_TRUE(done);
   ASSERT_EQ(spis.size(), 20U);
   EXPECT_TRUE(std::ranges::is_sorted(spis, std::greater<>{}));
+}
+
+TEST_F(ManagerTest, LendsNothingIfItsMarksCannotBeSaved) {
+  ASSERT_EQ(error(gcm_sa(XFRM_MSG_NEWSA, 0x100)), 0);
+  ASSERT_EQ(error(gcm_sa(XFRM_MSG_NEWSA, 0x101)), 0);
+  Bytes both = lend(0x100, 100).bytes();
+  const Bytes second = lend(0x101, 100).bytes();
+  both.insert(both.end(), second.begin(), second.end());
+  Sender sender{.user = kOwner, .port = 42, .groups = 0, .wants_text = false};
+  Outcome refused, lent;
+  // The folder of the marks is gone, so that the file cannot be replaced.
+  std::filesystem::rename(folder_.path(), folder_.path().string() + ".away");
+  manager_.handle(sender, both, refused);
+  std::filesystem::rename(folder_.path().string() + ".away", folder_.path());
+  ASSERT_EQ(refused.replies.size(), 2U);
+  for (const Buffer& reply : refused.replies) EXPECT_EQ(type_of(reply), NLMSG_ERROR);
+  manager_.handle(sender, both, lent);
+  ASSERT_EQ(lent.replies.size(), 4U);  // Each with an acknowledgement.
+  for (const std::size_t i : {0U, 2U}) {
+    ASSERT_EQ(type_of(lent.replies[i]), PENUMBRA_XFRM_LEND);
+    EXPECT_GT(fixed_of<penumbra_xfrm_lend>(lent.replies[i]).first, 100U) << "these marks may be on the disk";
+  }
 }
 
 }  // namespace

@@ -122,6 +122,7 @@ HighWaterMarks::HighWaterMarks(const std::filesystem::path& file, const std::fil
     fail(path_, "cannot get random numbers for");
   }
   write_whole(seconds_now());
+  replace(witness_, salt_);
 }
 
 void HighWaterMarks::begin_again() {
@@ -130,6 +131,7 @@ void HighWaterMarks::begin_again() {
   }
   marks_.clear();
   write_whole(seconds_now());
+  replace(witness_, salt_);
   why_lost_.clear();
 }
 
@@ -182,12 +184,14 @@ void HighWaterMarks::write_whole(std::uint64_t now) {
   // The old file stays until the new one is whole, so that a crash in between loses no mark.
   file_ = replace(path_, content);
   records_ = marks_.size();
+  unsaved_.clear();
   is_torn_ = false;
-  replace(witness_, salt_);
 }
 
-void HighWaterMarks::append(const Fingerprint& key, const Entry& entry) {
+void HighWaterMarks::append(const Fingerprint& key) {
+  const Entry& entry = marks_.at(key);
   write_all(file_.get(), bytes_of(record_of(key, entry.number, entry.time, entry.permanent)), path_);
+  if (fdatasync(file_.get()) != 0) fail(path_, "cannot store");
   ++records_;
 }
 
@@ -220,14 +224,22 @@ std::uint64_t HighWaterMarks::find(const Fingerprint& key) const {
 }
 
 void HighWaterMarks::raise(const Fingerprint& key, std::uint64_t number, bool permanent, std::uint64_t now) {
-  constexpr std::size_t kFewRecords = 64;
-  if (is_torn_ || (records_ > kFewRecords && records_ > 4 * marks_.size())) write_whole(now);
   Entry& entry = marks_[key];
   entry = {.number = std::max(entry.number, number), .time = now, .permanent = permanent || entry.permanent};
+  unsaved_.push_back(key);
+}
+
+void HighWaterMarks::save(std::uint64_t now) {
+  if (unsaved_.empty()) return;
+  constexpr std::size_t kFewRecords = 64;
+  const bool is_long = records_ > kFewRecords && records_ > 4 * marks_.size();
+  // A crash may tear only the last record. Several records therefore are written with the whole file.
+  const bool needs_whole = is_torn_ || is_long || unsaved_.size() > 1;
   is_torn_ = true;
-  append(key, entry);
-  if (fdatasync(file_.get()) != 0) fail(path_, "cannot store");
+  if (needs_whole) return write_whole(now);
+  append(unsaved_.front());
   is_torn_ = false;
+  unsaved_.clear();
 }
 
 }  // namespace penumbra::control::xfrm

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/file_descriptor.h"
 #include "control/xfrm/model.h"
@@ -32,9 +33,12 @@ class HighWaterMarks {
   Fingerprint fingerprint(const Sa& sa) const;
   /// Returns the highest number that may have been sent, or 0.
   std::uint64_t find(const Fingerprint& key) const;
-  /// Raises a mark and waits until it is on the disk. A mark that is not `permanent` may be forgotten kForgetSeconds
-  /// after `now`. Throws std::system_error; the mark then may or may not have been raised on the disk.
+  /// Raises a mark. No number up to the mark may be lent before save(). A mark that is not `permanent` may be forgotten
+  /// kForgetSeconds after `now`.
   void raise(const Fingerprint& key, std::uint64_t number, bool permanent, std::uint64_t now);
+  /// Waits until all raised marks are on the disk. Throws std::system_error; the marks since the last save() then may
+  /// or may not be on the disk, and the next save() writes them again.
+  void save(std::uint64_t now);
   std::size_t size() const { return marks_.size(); }
 
   /// Keys of a key exchange have limits and do not return after this time: 32 days.
@@ -53,15 +57,16 @@ class HighWaterMarks {
   bool read();
   void check_witness(bool found);
   void write_whole(std::uint64_t now);
-  void append(const Fingerprint& key, const Entry& entry);
+  void append(const Fingerprint& key);
 
   std::filesystem::path path_, witness_;
   FileDescriptor file_;
   std::unordered_map<Fingerprint, Entry, Hash> marks_;
   Salt salt_{};
   std::string why_lost_;
-  std::size_t records_ = 0;  ///< In the file.
-  bool is_torn_ = false;     ///< A write failed; the file must be written as a whole.
+  std::vector<Fingerprint> unsaved_;  ///< Keys whose marks were raised since save().
+  std::size_t records_ = 0;           ///< In the file.
+  bool is_torn_ = false;              ///< A write failed; the file must be written as a whole.
 };
 
 }  // namespace penumbra::control::xfrm

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <vector>
 
 #include "base/scratch_folder.h"
 
@@ -37,14 +38,20 @@ class Marks : public ::testing::Test {
 
 constexpr std::uint64_t kNow = 2'000'000'000;
 
+void store(HighWaterMarks& marks, const HighWaterMarks::Fingerprint& key, std::uint64_t number, bool permanent,
+           std::uint64_t now) {
+  marks.raise(key, number, permanent, now);
+  marks.save(now);
+}
+
 TEST_F(Marks, OutliveTheProcess) {
   const Sa first = sa_of(1), second = sa_of(2);
   {
     HighWaterMarks marks = open();
     EXPECT_EQ(marks.find(marks.fingerprint(first)), 0U);
-    marks.raise(marks.fingerprint(first), 65536, true, kNow);
-    marks.raise(marks.fingerprint(first), 131072, true, kNow);
-    marks.raise(marks.fingerprint(second), 7, false, kNow);
+    store(marks, marks.fingerprint(first), 65536, true, kNow);
+    store(marks, marks.fingerprint(first), 131072, true, kNow);
+    store(marks, marks.fingerprint(second), 7, false, kNow);
   }
   HighWaterMarks marks = open();
   EXPECT_EQ(marks.why_lost(), "");
@@ -65,8 +72,8 @@ TEST_F(Marks, DependOnTheKeyAlone) {
 TEST_F(Marks, NeverGoBack) {
   HighWaterMarks marks = open();
   const auto key = marks.fingerprint(sa_of(1));
-  marks.raise(key, 100, true, kNow);
-  marks.raise(key, 50, true, kNow);
+  store(marks, key, 100, true, kNow);
+  store(marks, key, 50, true, kNow);
   EXPECT_EQ(marks.find(key), 100U);
   EXPECT_EQ(open().find(key), 100U);
 }
@@ -75,7 +82,7 @@ TEST_F(Marks, ContainNoKey) {
   HighWaterMarks marks = open();
   Sa sa = sa_of(0x77);
   for (int i = 0; i < 20; ++i) sa.keys->cipher[i] = static_cast<std::uint8_t>(0xC0 + i);
-  marks.raise(marks.fingerprint(sa), 1, true, kNow);
+  store(marks, marks.fingerprint(sa), 1, true, kNow);
   const std::string key(reinterpret_cast<const char*>(sa.keys->cipher), 4);
   EXPECT_EQ(content().find(key), std::string::npos);
 }
@@ -85,8 +92,8 @@ TEST_F(Marks, IgnoreATornLastRecord) {
   {
     HighWaterMarks marks = open();
     key = marks.fingerprint(sa_of(1));
-    marks.raise(key, 10, true, kNow);
-    marks.raise(key, 20, true, kNow);
+    store(marks, key, 10, true, kNow);
+    store(marks, key, 20, true, kNow);
   }
   const std::string whole = content();
   for (const std::size_t lost : {1U, 39U, 20U}) {
@@ -101,7 +108,7 @@ TEST_F(Marks, NoticeDamageLossAndReplacement) {
   {
     HighWaterMarks marks = open();
     const auto key = marks.fingerprint(sa_of(1));
-    for (std::uint64_t number = 1; number <= 3; ++number) marks.raise(key, number, true, kNow);
+    for (std::uint64_t number = 1; number <= 3; ++number) store(marks, key, number, true, kNow);
   }
   const std::string whole = content();
   std::string damaged = whole;
@@ -127,7 +134,7 @@ TEST_F(Marks, AfterTheMachineStartedAgainNeedNoWitness) {
   {
     HighWaterMarks marks = open();
     key = marks.fingerprint(sa_of(1));
-    marks.raise(key, 10, true, kNow);
+    store(marks, key, 10, true, kNow);
   }
   std::filesystem::remove(folder_ / "witness");
   const HighWaterMarks marks = open();
@@ -141,8 +148,8 @@ TEST_F(Marks, ForgetOldKeysOfAKeyExchangeOnly) {
     HighWaterMarks marks = open();
     passing = marks.fingerprint(sa_of(1));
     lasting = marks.fingerprint(sa_of(2));
-    marks.raise(passing, 10, false, 1);
-    marks.raise(lasting, 20, true, 1);
+    store(marks, passing, 10, false, 1);
+    store(marks, lasting, 20, true, 1);
   }
   const HighWaterMarks marks = open();
   EXPECT_EQ(marks.find(passing), 0U);
@@ -154,8 +161,8 @@ TEST_F(Marks, OfAKeyStayPermanent) {
   {
     HighWaterMarks marks = open();
     key = marks.fingerprint(sa_of(1));
-    marks.raise(key, 10, true, 1);
-    marks.raise(key, 20, false, 1);
+    store(marks, key, 10, true, 1);
+    store(marks, key, 20, false, 1);
   }
   EXPECT_EQ(open().find(key), 20U);
 }
@@ -186,8 +193,8 @@ TEST_F(Marks, OutliveARewriteThatFails) {
     HighWaterMarks marks = open();
     first = marks.fingerprint(sa_of(1));
     second = marks.fingerprint(sa_of(2));
-    marks.raise(first, 10, true, kNow);
-    marks.raise(second, 20, true, kNow);
+    store(marks, first, 10, true, kNow);
+    store(marks, second, 20, true, kNow);
   }
   for (rlim_t bytes = 0; bytes < content().size(); bytes += 13) {
     const FileSizeLimit limit(bytes);
@@ -199,10 +206,42 @@ TEST_F(Marks, OutliveARewriteThatFails) {
   EXPECT_EQ(marks.find(second), 20U);
 }
 
+TEST_F(Marks, OfManyKeysAreSavedAtOnce) {
+  HighWaterMarks marks = open();
+  const std::string before = content();
+  std::vector<HighWaterMarks::Fingerprint> keys;
+  for (std::uint32_t spi = 1; spi <= 100; ++spi) {
+    keys.push_back(marks.fingerprint(sa_of(spi)));
+    marks.raise(keys.back(), spi, true, kNow);
+  }
+  EXPECT_EQ(content(), before);
+  marks.save(kNow);
+  // A crash cannot tear several records, because the file was replaced as a whole.
+  EXPECT_EQ(content().size(), before.size() + 100 * 40);
+  HighWaterMarks again = open();
+  for (std::uint32_t spi = 1; spi <= 100; ++spi) EXPECT_EQ(again.find(keys[spi - 1]), spi);
+}
+
+TEST_F(Marks, ThatCouldNotBeSavedAreSavedTheNextTime) {
+  HighWaterMarks marks = open();
+  const auto first = marks.fingerprint(sa_of(1)), second = marks.fingerprint(sa_of(2));
+  for (const bool has_both : {false, true}) {
+    marks.raise(first, has_both ? 20 : 10, true, kNow);
+    if (has_both) marks.raise(second, 30, true, kNow);
+    {
+      const FileSizeLimit limit(content().size());
+      EXPECT_THROW(marks.save(kNow), std::system_error);
+    }
+    marks.save(kNow);
+    EXPECT_EQ(open().find(first), has_both ? 20U : 10U);
+  }
+  EXPECT_EQ(open().find(second), 30U);
+}
+
 TEST_F(Marks, StayFewRecordsForFewKeys) {
   HighWaterMarks marks = open();
   const auto key = marks.fingerprint(sa_of(1));
-  for (std::uint64_t number = 1; number <= 100; ++number) marks.raise(key, number, true, kNow);
+  for (std::uint64_t number = 1; number <= 100; ++number) store(marks, key, number, true, kNow);
   EXPECT_LT(content().size(), 80U * 40U);
   EXPECT_EQ(open().find(key), 100U);
 }

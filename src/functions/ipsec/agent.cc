@@ -23,6 +23,7 @@ constexpr int kTurnMs = 5;
 constexpr std::uint64_t kFirstBlock = std::uint64_t{1} << 16, kFirstBlockOfFiles = std::uint64_t{1} << 20,
                         kMostBlock = std::uint64_t{1} << 23;
 constexpr std::uint64_t kAcquiresPerSecond = 64;
+constexpr std::uint64_t kPauses = 3;  // Between two commits, in times that the first one took.
 
 std::uint64_t steady_ms() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -41,7 +42,9 @@ Agent::~Agent() {
   thread_.request_stop();
   thread_.join();
   const auto lock = table_.lock();
-  if (keeper_ != nullptr) tick();
+  if (keeper_ == nullptr) return;
+  tick();
+  keeper_->flush();
 }
 
 void Agent::start() {
@@ -56,6 +59,7 @@ void Agent::start() {
       }
       lend_to_all();
       tick();
+      finish_lending();
     }
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   });
@@ -76,13 +80,21 @@ void Agent::run(const std::stop_token& stop) {
 void Agent::turn(std::uint64_t now_ms) {
   if (keeper_ != nullptr) {
     keeper_->step(now_ms);
-    if (table_.has_changes() || keeper_->knows_policies() != was_known_) commit();
+    const bool has_changes = table_.has_changes() || keeper_->knows_policies() != was_known_;
+    if (has_changes && now_ms >= next_commit_ms_) {
+      commit();
+      // A commit takes time for each SA. Many changes that come one by one must not take a commit each.
+      const std::uint64_t end = steady_ms();
+      next_commit_ms_ = end + kPauses * (end - now_ms);
+    }
   }
   drain(now_ms);
-  if (now_ms < next_tick_ms_) return;
-  next_tick_ms_ = now_ms + kSecondMs;
-  acquires_left_ = kAcquiresPerSecond;
-  tick();
+  if (now_ms >= next_tick_ms_) {
+    next_tick_ms_ = now_ms + kSecondMs;
+    acquires_left_ = kAcquiresPerSecond;
+    tick();
+  }
+  finish_lending();
 }
 
 void Agent::commit() {
@@ -104,12 +116,14 @@ void Agent::load(const Files& files) {
   table_.remove_policies();
   for (const xfrm::Policy& policy : files.policies) table_.put(policy);
   commit();
+  finish_lending();
 }
 
 void Agent::set_own(std::vector<std::vector<OwnAddress>> own) {
   const auto lock = table_.lock();
   table_.set_own(std::move(own));
   commit();
+  finish_lending();
 }
 
 void Agent::lend_to_all() {
@@ -132,20 +146,23 @@ void Agent::lend(DataSa& sa) {
     keeper_->lend(sa, block);
     if (!sa.is_lending) return;
   } else {
-    try {
-      if (!lender_->lend(sa, block, wall_clock())) return;
-    } catch (const std::exception& problem) {
-      if (problem_ != problem.what()) log_error("ipsec: no sequence numbers: " + std::string(problem.what()));
-      problem_ = problem.what();
-      return;
-    }
-    problem_.clear();
-    sa.wants_numbers.store(false, std::memory_order_release);
+    if (!lender_->reserve(sa, block, wall_clock())) return;
   }
   sa.block = block;
   sa.low_mark.store(block / 2, std::memory_order_relaxed);
   sa.lent_at = now;
   blocks_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Agent::finish_lending() {
+  if (keeper_ != nullptr) return keeper_->flush();
+  if (lender_ == nullptr) return;
+  try {
+    if (lender_->lend(wall_clock())) problem_.clear();
+  } catch (const std::exception& problem) {
+    if (problem_ != problem.what()) log_error("ipsec: no sequence numbers: " + std::string(problem.what()));
+    problem_ = problem.what();
+  }
 }
 
 void Agent::drain(std::uint64_t now_ms) {

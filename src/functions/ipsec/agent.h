@@ -19,7 +19,7 @@
 
 namespace penumbra::ipsec {
 
-/// What `show ipsec` prints of the agent.
+/// The part of `show ipsec` that the agent knows.
 struct AgentState {
   bool is_connected = false, knows_policies = false;
   std::uint64_t connections = 0, blocks = 0, acquires = 0, mappings = 0;
@@ -50,7 +50,9 @@ class Agent {
   void drain(std::uint64_t now_ms);
   void commit();
   void lend_to_all();
+  /// Asks for a block for an SA, which finish_lending() adds or requests.
   void lend(DataSa& sa);
+  void finish_lending();
   void tick();
   void acquire(const Event& event, std::uint64_t now_ms);
 
@@ -61,7 +63,7 @@ class Agent {
   std::unique_ptr<FileLender> lender_;
   std::string problem_;
   bool was_known_ = false;
-  std::uint64_t next_tick_ms_ = 0, acquires_left_ = 0;
+  std::uint64_t next_tick_ms_ = 0, next_commit_ms_ = 0, acquires_left_ = 0;
   std::atomic<std::uint64_t> blocks_{0}, acquires_{0}, mappings_{0};
   std::once_flag started_;
   std::jthread thread_;

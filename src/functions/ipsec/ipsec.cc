@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -67,15 +68,21 @@ class Ipsec final : public Function {
     // A dry run has no pool, and lends nothing.
     if (context.pool != nullptr) agent_.start();
     EventRing* const events = context.pool != nullptr ? &agent_.ring(context.index) : nullptr;
-    return std::make_unique<IpsecWorker>(
-        IpsecWorker::Parts{.function = this, .table = &table_, .events = events, .mtu = settings_.mtu}, context);
+    return std::make_unique<IpsecWorker>(IpsecWorker::Parts{.function = this,
+                                                            .table = &table_,
+                                                            .events = events,
+                                                            .mtu = settings_.mtu,
+                                                            .fragments_first = settings_.fragments_first,
+                                                            .overtakings = &overtakings_},
+                                         context);
   }
 
   std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override {
     const auto& other = dynamic_cast<const Ipsec&>(next);
     const Settings &before = settings_, &after = other.settings_;
     if (before.socket != after.socket || before.marks != after.marks || before.sas != after.sas ||
-        before.mtu != after.mtu || before.accepts_lost_marks != after.accepts_lost_marks) {
+        before.mtu != after.mtu || before.fragments_first != after.fragments_first ||
+        before.accepts_lost_marks != after.accepts_lost_marks) {
       throw config.error("of `ipsec`, only the files `states` and `policies` change without a restart");
     }
     if (before.follows()) return {};
@@ -124,6 +131,9 @@ class Ipsec final : public Function {
              .value = state.is_connected ? 1U : 0U},
             {.name = "ipsec_blocks", .help = "Blocks of sequence numbers lent.", .value = state.blocks},
             {.name = "ipsec_acquires", .help = "SAs asked for, because a policy had none.", .value = state.acquires},
+            {.name = "ipsec_overtakings",
+             .help = "Groups of sealed packets that left before earlier ones of another worker.",
+             .value = overtakings_.load(std::memory_order_relaxed)},
             {.name = "ipsec_mappings", .help = "New addresses of peers reported.", .value = state.mappings}};
   }
 
@@ -156,6 +166,7 @@ class Ipsec final : public Function {
   std::shared_ptr<const Files> files_;
   SaTable table_;
   Agent agent_;
+  std::atomic<std::uint64_t> overtakings_{0};
 };
 
 /// Returns how many SAs are in one of the files, or differ between them, in keys too.

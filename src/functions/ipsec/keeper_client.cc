@@ -28,7 +28,7 @@ namespace {
 
 namespace xfrm = control::xfrm;
 
-constexpr std::size_t kMostDatagram = 65536;
+constexpr std::size_t kMostDatagram = 65536, kFullDatagram = 32768, kMostOutgoing = 1024;
 constexpr std::uint64_t kRetryMs = 1000, kSettleMs = 500, kLongestSettleMs = 10'000, kGraceMs = 100, kHandoverMs = 1000;
 
 bool has_algorithm(const xfrm::Attributes& attributes) {
@@ -85,6 +85,7 @@ void KeeperClient::close(const std::string& why) {
   dumped_sas_.clear();
   dumped_policies_.clear();
   later_.clear();
+  outgoing_.clear();
   lending_.clear();
   for (const auto& [id, sa] : table_.sas()) {
     sa->is_lending = false;
@@ -113,8 +114,20 @@ void KeeperClient::request_dump(std::uint16_t type) {
 
 void KeeperClient::send(const xfrm::Buffer& message) {
   if (!socket_) return;
-  const ssize_t sent = ::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL);
-  if (sent < 0 && errno != EAGAIN && errno != ENOBUFS) close("the keeper is gone");
+  if (outgoing_.size() == kMostOutgoing) return close("the keeper is too slow");
+  if (outgoing_.empty() || outgoing_.back().size() + message.size() > kFullDatagram) outgoing_.emplace_back();
+  outgoing_.back().insert(outgoing_.back().end(), message.begin(), message.end());
+}
+
+void KeeperClient::flush() {
+  while (socket_ && !outgoing_.empty()) {
+    const xfrm::Buffer& datagram = outgoing_.front();
+    const ssize_t sent = ::send(socket_.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS)) return;
+    if (sent < 0) return close("the keeper is gone");
+    outgoing_.pop_front();
+  }
 }
 
 void KeeperClient::remove(const xfrm::SaId& id) {
@@ -154,7 +167,7 @@ void KeeperClient::step(std::uint64_t now_ms) {
     try {
       read_datagram({reinterpret_cast<const std::uint8_t*>(room_.data()), length}, now_ms);
     } catch (const std::exception& problem) {
-      // What cannot be understood may protect traffic.
+      // A message that cannot be understood may protect traffic.
       knows_policies_ = false;
       close(std::string("a message of the keeper cannot be used: ") + problem.what());
     }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -38,6 +39,8 @@ class KeeperClient {
   bool knows_policies() const { return knows_policies_; }
   std::uint64_t connections() const { return connections_; }
 
+  /// Sends what the functions below, and step(), asked for. What the socket has no room for waits for the next call.
+  void flush();
   /// Asks for sequence numbers, which step() adds later.
   void lend(DataSa& sa, std::uint64_t count);
   /// Reports what an SA has done since the last report.
@@ -60,6 +63,7 @@ class KeeperClient {
   void take_lent(std::span<const std::uint8_t> payload);
   void take_error(std::span<const std::uint8_t> payload);
   void request_dump(std::uint16_t type);
+  /// Appends a message to the datagrams for flush().
   void send(const control::xfrm::Buffer& message);
 
   std::filesystem::path path_;
@@ -81,6 +85,7 @@ class KeeperClient {
   std::vector<Leaving> leaving_;
   std::vector<control::xfrm::Sa> dumped_sas_;
   std::vector<control::xfrm::Policy> dumped_policies_;
+  std::deque<control::xfrm::Buffer> outgoing_;                    ///< Datagrams of several messages.
   std::vector<control::xfrm::Buffer> later_;                      ///< Changes that came during a dump.
   std::vector<std::pair<std::uint32_t, std::uint64_t>> lending_;  ///< Sequence of a request, and its SA's number.
 };

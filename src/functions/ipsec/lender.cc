@@ -10,6 +10,7 @@
 #include <cstring>
 #include <ctime>
 #include <stdexcept>
+#include <utility>
 
 namespace penumbra::ipsec {
 
@@ -40,13 +41,24 @@ FileLender::FileLender(const std::filesystem::path& marks, bool accepts_loss) {
   marks_->begin_again();
 }
 
-bool FileLender::lend(DataSa& sa, std::uint64_t count, std::uint64_t now) {
+bool FileLender::reserve(DataSa& sa, std::uint64_t count, std::uint64_t now) {
   const xfrm::HighWaterMarks::Fingerprint key = marks_->fingerprint(sa.sa);
   const std::uint64_t used = std::max(sa.sa.replay.out, marks_->find(key)), last = last_number(sa.sa.settings);
   if (used >= last) return false;
-  const std::uint64_t lent = std::min(count, last - used);
-  marks_->raise(key, used + lent, true, now);
-  sa.numbers.add(used + 1, lent);
+  const std::uint64_t reserved = std::min(count, last - used);
+  marks_->raise(key, used + reserved, true, now);
+  reserved_.push_back({&sa, used + 1, reserved});
+  return true;
+}
+
+bool FileLender::lend(std::uint64_t now) {
+  const std::vector<Block> blocks = std::exchange(reserved_, {});
+  if (blocks.empty()) return false;
+  marks_->save(now);
+  for (const Block& each : blocks) {
+    each.sa->numbers.add(each.first, each.count);
+    each.sa->wants_numbers.store(false, std::memory_order_release);
+  }
   return true;
 }
 

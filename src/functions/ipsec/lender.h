@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/file_descriptor.h"
 #include "control/xfrm/marks.h"
@@ -27,11 +28,19 @@ class FileLender {
   /// was lost and `accepts_loss` is false.
   FileLender(const std::filesystem::path& marks, bool accepts_loss);
 
-  /// Adds a block to an SA. Returns false if no number is left. Throws std::system_error if the mark cannot be written;
-  /// then nothing is lent.
-  bool lend(DataSa& sa, std::uint64_t count, std::uint64_t now);
+  /// Reserves a block for an SA. Returns false if no number is left.
+  bool reserve(DataSa& sa, std::uint64_t count, std::uint64_t now);
+  /// Adds all reserved blocks to their SAs, which still exist. Returns false if there is none. Throws std::system_error
+  /// if the marks cannot be written; then the blocks are lost.
+  bool lend(std::uint64_t now);
 
  private:
+  struct Block {
+    DataSa* sa = nullptr;
+    std::uint64_t first = 0, count = 0;
+  };
+
+  std::vector<Block> reserved_;
   FileDescriptor lock_;
   std::unique_ptr<control::xfrm::HighWaterMarks> marks_;
 };

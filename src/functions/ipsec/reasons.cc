@@ -28,8 +28,8 @@ const std::vector<Reason>& reasons_of_ipsec() {
       {"not_transportable", kDrop, "transport mode, and the packet is a fragment or has another family"},
       {"too_long", kDrop, "the sealed packet would be longer than an IP packet or a buffer"},
       {"ttl_expired", kDrop, "the TTL is used up before the tunnel (RFC 4301, 5.1.2.1)"},
-      {"fragmented", kDrop, "the sealed packet could not be fragmented"},
-      {"packet_too_big", kDrop, "longer than the tunnel's MTU, with \"don't fragment\"; the source is told"},
+      {"fragmented", kDrop, "a packet that is too long for its tunnel could not be fragmented"},
+      {"packet_too_big", kDrop, "longer than the tunnel's MTU, with \"don't fragment\"; the source gets an ICMP error"},
       {"no_memory", kDrop, "no packet buffer was left"},
       {"ike", kPunt, "IKE, for the daemon (UDP 500, and 4500 with a zero marker)"}};
   return kReasons;

@@ -37,12 +37,23 @@ class SequenceNumbers {
   /// up.
   void add(std::uint64_t first, std::uint64_t count) noexcept {
     // A worker that sees the new end sees the new begin too.
-    if (first != end_.load(std::memory_order_relaxed)) next_.store(first, std::memory_order_release);
+    if (first != end_.load(std::memory_order_relaxed)) {
+      next_.store(first, std::memory_order_release);
+      leave(first);
+    }
     end_.store(first + count, std::memory_order_release);
   }
   std::uint64_t left() const noexcept {
     const std::uint64_t end = end_.load(std::memory_order_acquire), next = next_.load(std::memory_order_acquire);
     return next < end ? end - next : 0;
+  }
+  /// True if all numbers before `number` have left (seal_order.h).
+  bool is_turn(std::uint64_t number) const noexcept { return turn_.load(std::memory_order_acquire) >= number; }
+  /// Records that all numbers before `end` have left, or are no longer waited for.
+  void leave(std::uint64_t end) noexcept {
+    std::uint64_t turn = turn_.load(std::memory_order_relaxed);
+    while (turn < end && !turn_.compare_exchange_weak(turn, end, std::memory_order_acq_rel)) {
+    }
   }
   /// Returns the last number that was taken, or 0.
   std::uint64_t last() const noexcept {
@@ -51,17 +62,17 @@ class SequenceNumbers {
   }
 
  private:
-  std::atomic<std::uint64_t> next_{0}, end_{0};
+  std::atomic<std::uint64_t> next_{0}, end_{0}, turn_{0};
 };
 
-/// What an SA has done in this process. Workers add.
+/// Counters of an SA in this process. Workers add.
 struct SaUse {
   std::atomic<std::uint64_t> bytes{0}, packets{0};
   std::atomic<std::uint64_t> late{0}, replayed{0}, bad_icv{0};
   std::atomic<std::uint64_t> last_mapping{0};  ///< Hash of the peer's new address that was reported last.
 };
 
-/// What was reported of an SA.
+/// Counters of an SA as they were reported.
 struct SaReport {
   std::uint64_t bytes = 0, packets = 0, late = 0, replayed = 0, bad_icv = 0, top = 0;
 
@@ -94,7 +105,7 @@ struct DataSa {
   SequenceNumbers numbers;
   SaUse use;
   std::atomic<bool> is_expired{false};     ///< A hard limit was reached.
-  std::atomic<std::uint64_t> low_mark{0};  ///< Of `numbers`: with fewer left, a worker asks for more.
+  std::atomic<std::uint64_t> low_mark{0};  ///< With fewer `numbers` left, a worker asks for more.
   std::atomic<bool> wants_numbers{false};  ///< An event was pushed.
   std::atomic<std::uint64_t> use_time{0};  ///< Seconds since 1970 of the first packet, which the agent sets.
 

@@ -30,7 +30,8 @@ std::string legacy_of(const xfrm::Algorithms& used) {
 }  // namespace
 
 Settings read_settings(const ConfigNode& config) {
-  config.require_map({"states", "policies", "follow", "socket", "marks", "accept_lost_marks", "sas", "mtu", "engine"});
+  config.require_map(
+      {"states", "policies", "follow", "socket", "marks", "accept_lost_marks", "sas", "mtu", "fragment", "engine"});
   Settings settings;
   const ConfigNode follow = config.get("follow"), states = config.get("states"), policies = config.get("policies");
   const ConfigNode socket = config.get("socket"), marks = config.get("marks");
@@ -63,6 +64,10 @@ Settings read_settings(const ConfigNode& config) {
   if (const ConfigNode node = config.get("mtu"); node.present()) {
     settings.mtu = static_cast<std::uint16_t>(node.integer(Settings::kLeastMtu, 65535));
   }
+  if (const ConfigNode node = config.get("fragment"); node.present()) {
+    constexpr std::array kTimes{"before", "after"};
+    settings.fragments_first = node.one_of(kTimes) == "before";
+  }
   return settings;
 }
 
@@ -93,6 +98,16 @@ std::vector<std::string> warnings_of(const Files& files, const Settings& setting
     warnings.push_back(fmt::format("{}: the SA {:#x} to {} uses {}, which is legacy; take rfc4106(gcm(aes))",
                                    settings.states.string(), sa.settings.id.spi,
                                    to_string(sa.settings.id.destination, sa.settings.id.family), legacy));
+  }
+  for (const xfrm::Sa& sa : files.states) {
+    const bool is_inbound = std::ranges::any_of(files.policies, [&](const xfrm::Policy& policy) {
+      return policy.direction != xfrm::Direction::out && !policy.templates.empty() &&
+             fits(policy.templates[0], sa.settings);
+    });
+    if (!is_inbound || sa.settings.replay_window != 0) continue;
+    warnings.push_back(fmt::format("{}: the SA {:#x} to {} accepts replayed packets; add `replay-window 64`",
+                                   settings.states.string(), sa.settings.id.spi,
+                                   to_string(sa.settings.id.destination, sa.settings.id.family)));
   }
   for (const xfrm::Policy& policy : files.policies) {
     if (policy.templates.empty() || policy.action == xfrm::Action::block) continue;

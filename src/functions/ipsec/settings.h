@@ -26,11 +26,12 @@ struct Settings {
   static constexpr std::uint16_t kLeastMtu = 1280, kDefaultMtu = 1500;
 
   std::filesystem::path states, policies;  ///< Empty with `follow`.
-  std::filesystem::path socket;            ///< Of the keeper, with `follow`.
+  std::filesystem::path socket;            ///< Socket of the keeper, with `follow`.
   std::filesystem::path marks;
   bool accepts_lost_marks = false;
   std::size_t sas = kDefaultSas;
-  std::uint16_t mtu = kDefaultMtu;  ///< Of sealed packets, bytes of IP.
+  std::uint16_t mtu = kDefaultMtu;  ///< Longest sealed packet, bytes of IP.
+  bool fragments_first = true;      ///< Packets that are too long for a tunnel are fragmented before they are sealed.
 
   bool follows() const { return !socket.empty(); }
 };

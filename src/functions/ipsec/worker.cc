@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/ipsec/worker.h"
 
+#include <rte_cycles.h>
 #include <rte_mbuf.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "functions/ipsec/ip_fields.h"
 #include "functions/ipsec/sa_table.h"
 #include "functions/ipsec/worker_work.h"
-#include "packet/fragment.h"
 #include "packet/mbuf_gather.h"
 #include "packet/mbuf_metadata.h"
 #include "penumbra/bytes.h"
 
 namespace penumbra::ipsec {
 namespace {
+
+/// Sealed packets wait for earlier ones of other workers up to 20 microseconds, about the time of a chunk.
+constexpr std::uint64_t kPatiencePerSecond = 50'000;
 
 Why why_not_opened(EspFault fault) {
   switch (fault) {
@@ -32,15 +36,14 @@ Why why_not_opened(EspFault fault) {
   }
 }
 
-/// Keeps memory that a lost accelerator may still write out of the pool for ever.
-void keep_from_pool(rte_mbuf* packet) {
-  if (packet != nullptr) rte_mbuf_refcnt_update(packet, 1);
-}
-
 }  // namespace
 
 IpsecWorker::IpsecWorker(const Parts& parts, const WorkerContext& context)
-    : parts_(parts), emitter_(context.emitter), pool_(context.pool) {}
+    : parts_(parts),
+      emitter_(context.emitter),
+      pool_(context.pool),
+      has_several_workers_(context.count > 1 && context.pool != nullptr),
+      patience_(rte_get_tsc_hz() / kPatiencePerSecond) {}
 
 void IpsecWorker::drop(Chunk& chunk, std::uint16_t index, Why why) noexcept {
   chunk.verdicts[index] = parts_.function->drop(static_cast<std::uint16_t>(why));
@@ -67,6 +70,7 @@ void IpsecWorker::process(Chunk& chunk) noexcept {
   works.rooms = chunk.columns.take<std::uint32_t>(chunk.size);
   works.out_lengths = chunk.columns.take<std::uint32_t>(chunk.size);
   works.status = chunk.columns.take<std::uint8_t>(chunk.size);
+  if (has_several_workers_) works.groups = chunk.columns.take<SealGroup>(chunk.size);
   start_jobs(chunk, works);
 }
 
@@ -94,6 +98,9 @@ void IpsecWorker::take_numbers(Chunk& chunk, Works& works) noexcept {
     const SequenceNumbers::Taken taken = sa.numbers.take(groups[g].packets);
     groups[g].next = taken.first;
     groups[g].end = taken.first + taken.count;
+    if (works.groups != nullptr && taken.count > 0) {
+      works.groups[works.group_count++] = {&sa.numbers, taken.first, taken.first + taken.count};
+    }
     sa.use.packets.fetch_add(taken.count, std::memory_order_relaxed);
     sa.use.bytes.fetch_add(groups[g].bytes, std::memory_order_relaxed);
     if (sa.numbers.left() <= sa.low_mark.load(std::memory_order_relaxed) && parts_.events != nullptr &&
@@ -107,7 +114,7 @@ void IpsecWorker::take_numbers(Chunk& chunk, Works& works) noexcept {
     if (!work.is_open) {
       Group& group = groups[group_of[k]];
       if (group.next == group.end) {
-        drop(chunk, work.index, Why::seq_exhausted);
+        abandon(chunk, work, Why::seq_exhausted);
         continue;
       }
       work.number = group.next++;
@@ -118,6 +125,12 @@ void IpsecWorker::take_numbers(Chunk& chunk, Works& works) noexcept {
   works.count = kept;
 }
 
+void IpsecWorker::await_turn(Works& works) noexcept {
+  const std::size_t overtaken = await_turns({works.groups, works.group_count}, patience_);
+  if (overtaken > 0) parts_.overtakings->fetch_add(overtaken, std::memory_order_relaxed);
+  works.group_count = 0;
+}
+
 bool IpsecWorker::prepare(Chunk& chunk, Work& work) noexcept {
   rte_mbuf& packet = *chunk.packets[work.index];
   const std::uint32_t source_end = work.is_open
@@ -125,34 +138,26 @@ bool IpsecWorker::prepare(Chunk& chunk, Work& work) noexcept {
                                        : work.seal.payload_at + work.seal.payload_bytes + work.seal.trailer_bytes;
   const std::uint32_t made_bytes =
       work.is_open ? work.open.head_bytes + work.open.esp_bytes : work.seal.head_bytes + work.seal.esp_bytes;
-  work.made = emitter_.allocate();
-  if (work.made == nullptr) {
-    drop(chunk, work.index, Why::no_memory);
+  const auto refuse = [&](Why why) {
+    abandon(chunk, work, why);
     return false;
-  }
+  };
+  work.made = emitter_.allocate();
+  if (work.made == nullptr) return refuse(Why::no_memory);
+  if (rte_pktmbuf_tailroom(work.made) < made_bytes) return refuse(Why::too_long);
   // The trailer of a seal is written after the packet.
-  const bool is_source =
-      packet.nb_segs == 1 && detail::is_own_segment(packet) && packet.data_off + source_end <= packet.buf_len;
-  if (!is_source) {
+  const auto is_source = [&](const rte_mbuf& from) {
+    return from.nb_segs == 1 && detail::is_own_segment(from) && from.data_off + source_end <= from.buf_len;
+  };
+  if (work.is_fragment) return is_source(*work.copy) || refuse(Why::too_long);
+  if (!is_source(packet)) {
     const std::uint32_t bytes = std::min(source_end, packet.pkt_len);
     work.copy = emitter_.allocate();
-    const bool fits = work.copy != nullptr && rte_pktmbuf_tailroom(work.copy) >= source_end;
-    if (fits) {
-      auto* const to = rte_pktmbuf_mtod(work.copy, std::uint8_t*);
-      const void* const found = rte_pktmbuf_read(&packet, 0, bytes, to);
-      if (found != to) std::memcpy(to, found, bytes);
-    } else {
-      drop(chunk, work.index, work.copy == nullptr ? Why::no_memory : Why::too_long);
-      if (work.copy != nullptr) emitter_.discard(work.copy);
-      emitter_.discard(work.made);
-      return false;
-    }
-  }
-  if (rte_pktmbuf_tailroom(work.made) < made_bytes) {
-    drop(chunk, work.index, Why::too_long);
-    if (work.copy != nullptr) emitter_.discard(work.copy);
-    emitter_.discard(work.made);
-    return false;
+    if (work.copy == nullptr) return refuse(Why::no_memory);
+    if (rte_pktmbuf_tailroom(work.copy) < source_end) return refuse(Why::too_long);
+    auto* const to = rte_pktmbuf_mtod(work.copy, std::uint8_t*);
+    const void* const found = rte_pktmbuf_read(&packet, 0, bytes, to);
+    if (found != to) std::memcpy(to, found, bytes);
   }
   return true;
 }
@@ -200,34 +205,38 @@ void IpsecWorker::start_jobs(Chunk& chunk, Works& works) noexcept {
 bool IpsecWorker::resume(Chunk& chunk) noexcept {
   auto& works = *static_cast<Works*>(chunk.stage_scratch);
   const std::uint32_t count = works.count;
-  // Packets that were opened and have to be sealed take the places of those that are done.
+  // Packets that have to be sealed next take the places of those that are done.
   works.count = 0;
   for (std::uint32_t k = 0; k < count; ++k) {
     Work work = works.work[k];
     if (work.is_open) {
       finish_opening(chunk, work, works, works.status[k], works.out_lengths[k]);
     } else {
-      finish_seal(chunk, work, works.status[k], works.out_lengths[k]);
+      finish_seal(chunk, work, works, works.status[k], works.out_lengths[k]);
     }
   }
+  await_turn(works);
   if (works.count == 0) return false;
   start_jobs(chunk, works);
+  if (works.count == 0) await_turn(works);
   return works.count > 0;
 }
 
-void IpsecWorker::finish_seal(Chunk& chunk, Work& work, std::uint8_t status, std::uint32_t length) noexcept {
+void IpsecWorker::finish_seal(Chunk& chunk, Work& work, Works& works, std::uint8_t status,
+                              std::uint32_t length) noexcept {
   const std::uint16_t index = work.index;
   if (status != CIPHER_DONE || length != work.seal.esp_bytes) {
     put(chunk, work, 0);
-    return drop(chunk, index, status == CIPHER_NO_KEY ? Why::no_outbound_sa : Why::too_long);
+    return abandon(chunk, work, status == CIPHER_NO_KEY ? Why::no_outbound_sa : Why::too_long);
   }
   const PacketHeaders headers = headers_of(*chunk.packets[index]);
   const rte_mbuf* const source = work.copy != nullptr ? work.copy : chunk.packets[index];
   write_seal_head(work.sa->format, work.seal, rte_pktmbuf_mtod(source, const std::uint8_t*), headers, ++identification_,
                   rte_pktmbuf_mtod(work.made, std::uint8_t*));
   const std::uint32_t bytes = work.seal.head_bytes + work.seal.esp_bytes;
+  if (work.is_fragment) return emit_fragment(chunk, work, works, bytes);
   put(chunk, work, bytes);
-  if (bytes - headers.network > parts_.mtu) fragment(chunk, index);
+  if (bytes - headers.network > parts_.mtu) fragment_sealed(chunk, index);
 }
 
 void IpsecWorker::finish_opening(Chunk& chunk, Work& work, Works& works, std::uint8_t status,
@@ -270,26 +279,25 @@ void IpsecWorker::put(Chunk& chunk, Work& work, std::uint32_t bytes) noexcept {
     keep_from_pool(work.copy);
     keep_from_pool(packet);
   }
-  if (work.copy != nullptr) emitter_.discard(work.copy);
-  if (bytes == 0) return emitter_.discard(work.made);
-  rte_pktmbuf_append(work.made, static_cast<std::uint16_t>(bytes));
-  emitter_.replace(chunk, work.index, work.made, 0);
+  rte_mbuf* const copy = std::exchange(work.copy, nullptr);
+  rte_mbuf* const made = std::exchange(work.made, nullptr);
+  if (copy != nullptr) emitter_.discard(copy);
+  if (bytes == 0) return emitter_.discard(made);
+  rte_pktmbuf_append(made, static_cast<std::uint16_t>(bytes));
+  emitter_.replace(chunk, work.index, made, 0);
   rte_pktmbuf_free(packet);
 }
 
-void IpsecWorker::fragment(Chunk& chunk, std::uint16_t index) noexcept {
-  std::array<rte_mbuf*, Chunk::kCapacity> fragments;
-  rte_mbuf* const packet = chunk.packets[index];
-  const FragmentationResult result =
-      fragment_packet(*packet, headers_of(*packet), parts_.mtu, identification_, *pool_, fragments);
-  if (result.fault != FragmentationFault::none) return drop(chunk, index, Why::fragmented);
-  emitter_.hold(chunk, index);
-  emitter_.absorb(1);
-  for (std::uint16_t i = 0; i < result.count; ++i) {
-    fragments[i]->port = chunk.rx_port;
-    emitter_.emit(fragments[i], {});
+void IpsecWorker::abandon(Chunk& chunk, Work& work, Why why) noexcept {
+  for (rte_mbuf* const each : {work.made, work.copy}) {
+    if (each != nullptr) emitter_.discard(each);
   }
-  rte_pktmbuf_free(packet);
+  while (work.fragments != nullptr) {
+    rte_mbuf* const fragment = work.fragments;
+    work.fragments = std::exchange(fragment->next, nullptr);
+    emitter_.discard(fragment);
+  }
+  drop(chunk, work.index, why);
 }
 
 void IpsecWorker::report_mapping(const Work& work, const Flow& outer) noexcept {

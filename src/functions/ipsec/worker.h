@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -20,7 +21,8 @@ namespace penumbra::ipsec {
 
 class SaTable;
 
-/// Processes a chunk in at most two rounds of jobs: the first opens and seals, the second seals what the first opened.
+/// Processes a chunk in rounds of jobs: the first opens and seals, the second seals what the first opened. A packet
+/// that is fragmented before it is sealed takes a round for each fragment.
 class IpsecWorker final : public FunctionWorker {
  public:
   struct Parts {
@@ -28,6 +30,8 @@ class IpsecWorker final : public FunctionWorker {
     const SaTable* table = nullptr;
     EventRing* events = nullptr;  ///< Null in a dry run.
     std::uint16_t mtu = 0;
+    bool fragments_first = true;                        ///< Settings::fragments_first
+    std::atomic<std::uint64_t>* overtakings = nullptr;  ///< Counts groups of sequence numbers that left too early.
   };
   IpsecWorker(const Parts& parts, const WorkerContext& context);
 
@@ -37,11 +41,11 @@ class IpsecWorker final : public FunctionWorker {
   nlohmann::ordered_json explain(const Chunk& chunk, std::uint16_t packet) const override;
 
  private:
-  /// What happens to a packet of a chunk.
+  /// A job for a packet of a chunk.
   struct Work;
   /// The packets and jobs of a chunk.
   struct Works;
-  /// What was decided about a packet that is traced or explained.
+  /// The decisions about a packet that is traced or explained.
   struct Note {
     std::string opened, sealed, policy;
   };
@@ -62,14 +66,29 @@ class IpsecWorker final : public FunctionWorker {
   void refuse_too_big(Chunk& chunk, std::uint16_t index, const Works& works, const DataSa& sa,
                       const DataSa* opened_by) noexcept;
 
+  // worker_fragments.cc
+  /// Fragments a packet before it is sealed, and adds the seal of the first fragment. `work` is that of the packet.
+  void add_fragments(Chunk& chunk, Work& work, Works& works) noexcept;
+  /// Adds the seal of the next fragment.
+  void add_next_fragment(Chunk& chunk, Work& work, Works& works) noexcept;
+  /// Emits a sealed fragment of `bytes` bytes, and adds the next one.
+  void emit_fragment(Chunk& chunk, Work& work, Works& works, std::uint32_t bytes) noexcept;
+  /// Fragments a sealed packet.
+  void fragment_sealed(Chunk& chunk, std::uint16_t index) noexcept;
+  /// Frees a packet whose content went on in other packets.
+  void absorb(Chunk& chunk, std::uint16_t index) noexcept;
+
   // worker.cc
   void take_numbers(Chunk& chunk, Works& works) noexcept;
+  /// Waits for its turn with the numbers of this round.
+  void await_turn(Works& works) noexcept;
   void start_jobs(Chunk& chunk, Works& works) noexcept;
   bool prepare(Chunk& chunk, Work& work) noexcept;
-  void finish_seal(Chunk& chunk, Work& work, std::uint8_t status, std::uint32_t length) noexcept;
+  void finish_seal(Chunk& chunk, Work& work, Works& works, std::uint8_t status, std::uint32_t length) noexcept;
   void finish_opening(Chunk& chunk, Work& work, Works& works, std::uint8_t status, std::uint32_t length) noexcept;
   void put(Chunk& chunk, Work& work, std::uint32_t bytes) noexcept;
-  void fragment(Chunk& chunk, std::uint16_t index) noexcept;
+  /// Drops the packet of a work, and frees the buffers of the work.
+  void abandon(Chunk& chunk, Work& work, Why why) noexcept;
   void report_mapping(const Work& work, const Flow& outer) noexcept;
 
   const Parts parts_;
@@ -78,6 +97,8 @@ class IpsecWorker final : public FunctionWorker {
   PolicyCache cache_;
   RandomIv random_;
   ErrorLimit errors_;
+  const bool has_several_workers_;
+  const std::uint64_t patience_;  ///< Cycles that sealed packets wait for earlier ones.
   std::uint16_t identification_ = 0;
   std::array<Note, Chunk::kCapacity> notes_{};
 };

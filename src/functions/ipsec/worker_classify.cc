@@ -223,17 +223,24 @@ void IpsecWorker::plan(Chunk& chunk, std::uint16_t index, Works& works, const Po
   const bool is_ipv6 = headers.has(PacketHeaders::kIpv6);
   const bool has_df = is_ipv6 ? headers.end - headers.network > kLeastIpv6Mtu
                               : !sa->format.clears_df && (load_be16(frame + headers.network + 6) & kDontFragment) != 0;
-  if (has_df && seal.head_bytes - headers.network + seal.esp_bytes > parts_.mtu) {
-    return refuse_too_big(chunk, index, works, *sa, opened_by);
-  }
+  const bool is_too_big = seal.head_bytes - headers.network + seal.esp_bytes > parts_.mtu;
+  if (has_df && is_too_big) return refuse_too_big(chunk, index, works, *sa, opened_by);
   if (chunk.is_dry_run) return emitter_.hold(chunk, index);
+  // Only packets of IPv4 in a tunnel may be fragmented before (RFC 4301, section 8.2.1).
+  if (is_too_big && parts_.fragments_first && sa->format.is_tunnel && !is_ipv6 &&
+      sa->format.tfc_bytes <= inner_mtu(sa->format, parts_.mtu)) {
+    Work work;
+    work.index = static_cast<std::uint8_t>(index);
+    work.sa = sa;
+    return add_fragments(chunk, work, works);
+  }
   works.add(index, *sa).seal = seal;
 }
 
 void IpsecWorker::refuse_too_big(Chunk& chunk, std::uint16_t index, const Works& works, const DataSa& sa,
                                  const DataSa* opened_by) noexcept {
   drop(chunk, index, Why::packet_too_big);
-  // The source of an opened packet is beyond a tunnel, and must not be told in clear.
+  // The source of an opened packet is beyond a tunnel. An error would reach it in clear.
   if (opened_by != nullptr || chunk.is_dry_run || !errors_.take(chunk.now)) return;
   rte_mbuf& packet = *chunk.packets[index];
   const PacketHeaders& headers = headers_of(packet);
