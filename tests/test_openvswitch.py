@@ -8,13 +8,14 @@ import subprocess
 import threading
 import time
 
+import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
 
 import conftest
 import netns
 import openvswitch
-from openvswitch import OVS, PIPELINE, switch
+from openvswitch import OVS, PIPELINE, World, switch
 from test_switch import A, B, hear
 from test_twin import ping
 
@@ -193,6 +194,33 @@ def test_counts_are_exact_while_megaflows_come_and_go(bench, hosts):
         router.stop()
 
 
+def test_the_router_drops(bench, hosts):
+    frames = 100
+    bench.configure(hosts.ports(), pipeline=PIPELINE)
+    with bench.start(command=hosts.router.command()) as router:
+        with switch(hosts.router, bench.folder / "megaflows.sock") as ovs, hosts.h1.socket("eth0") as out:
+            ovs.set_flows("cookie=1,priority=2,udp,in_port=1 actions=drop", "cookie=2,priority=1 actions=normal")
+            sent = 0
+
+            def send():
+                nonlocal sent
+                out.send(frame_of(1))
+                sent += 1
+                return ovs.offloaded()
+
+            conftest.wait_until("a megaflow", send)
+            [row] = [row for row in router.show("megaflows")["megaflows"] if "nw_proto=17" in row["match"]]
+            assert row["actions"] == "drop"
+            found = found_by(router)
+            for _ in range(frames):
+                send()
+            router.wait_for("the frames", lambda: found_by(router) - found >= frames)
+            conftest.wait_until("the counts", lambda: ovs.counts()[1] >= sent)
+            assert ovs.counts()[1] == sent
+        summary = router.stop()
+    assert summary.reasons["drop", "dropped_by_megaflow"] >= frames
+
+
 def test_packets_of_the_router_keep_a_flow_from_idling(bench, hosts):
     bench.configure(hosts.ports(), pipeline=PIPELINE)
     with bench.start(command=hosts.router.command()) as router:
@@ -282,6 +310,30 @@ def test_other_actions_may_be_refused(bench, hosts):
             assert "in_port=1" not in str(router.show("megaflows"))
             conftest.wait_until("the count", lambda: ovs.counts()[1] >= sent)
             assert ovs.counts()[1] == sent
+        router.stop()
+
+
+@pytest.mark.parametrize("tagged_first", [False, True])
+def test_flows_with_and_without_a_tag_are_told_apart(bench, hosts, tagged_first):
+    """openvswitch/ovs-issues#356 and #359: frames without a tag must not make frames with a tag take their flow."""
+    plain = frame_of(1)
+    tagged = plain[:12] + b"\x81\x00\x00\x0a" + plain[12:]
+    bench.configure(hosts.ports(), pipeline=PIPELINE)
+    with bench.start(command=hosts.router.command()) as router, hosts.sockets() as sockets:
+        with switch(hosts.router, bench.folder / "megaflows.sock") as ovs:
+            ovs.set_flows(
+                "priority=110,in_port=1,dl_vlan=10 actions=strip_vlan,mod_dl_src:02:00:00:00:00:77,output:2",
+                "priority=100,in_port=1 actions=output:2",
+            )
+            world = World(ovs, sockets, router)
+            for _ in range(3):
+                for frame in (tagged, plain) if tagged_first else (plain, tagged):
+                    world.send([(1, frame)])
+                    [seen] = conftest.wait_until("the frame", lambda: world.heard()[2])
+                    source = b"\x02\0\0\0\0\x77" if frame == tagged else plain[6:12]
+                    assert seen == plain[:6] + source + plain[12:]
+                world.settle()
+            assert world.found() >= 4
         router.stop()
 
 
