@@ -153,6 +153,31 @@ def test_ports_may_have_other_numbers_after_a_restart(bench, hosts):
             router.stop()
 
 
+def test_a_port_may_leave_and_come_back(bench, run, hosts):
+    """Megaflows with a port that the router lacks are removed, and come back with the port."""
+    bench.configure(hosts.ports(), pipeline=PIPELINE)
+    with bench.start(command=hosts.router.command()) as router, hosts.sockets() as sockets:
+        with switch(hosts.router, bench.folder / "megaflows.sock") as ovs:
+            ovs.set_flows("priority=2,udp,in_port=1 actions=output:2", "priority=2,udp,in_port=2 actions=output:1")
+
+            def forwarded(some=20):
+                """Sends frames both ways, and returns whether the router has forwarded all of them."""
+                found = found_by(router)
+                for port in (1, 2):
+                    for _ in range(some):
+                        sockets[port].send(frame_of(1))
+                heard = [len([each for each in hear(raw) if b"payload of a frame" in each]) for raw in sockets.values()]
+                return heard == [some, some] and found_by(router) - found == 2 * some
+
+            conftest.wait_until("megaflows", forwarded)
+            assert run.do("port", "del", "b") == [("router", 0, 1, 0)]
+            router.wait_for("their end", lambda: "nw_proto=17" not in str(router.show("megaflows")))
+            entry = "b device net_af_packet1,iface=veth-b twin true".split()
+            assert run.do("port", "add", *entry) == [("router", 1, 0, 0)]
+            conftest.wait_until("megaflows", forwarded)
+        router.stop()
+
+
 def frame_of(port):
     return bytes(Ether(src=A, dst=B) / IP(src="10.0.0.1", dst="10.0.0.2") / UDP(sport=port, dport=2) / b"payload of a frame")
 
