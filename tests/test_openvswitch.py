@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests Open vSwitch on Penumbra (`make test-ovs`): two hosts on ports of the router, whose twins are the ports of a
-bridge of Open vSwitch. PENUMBRA_OVS is the folder in which integrations/openvswitch/build has built Open vSwitch."""
+bridge of Open vSwitch."""
 
 import contextlib
-import os
-import pathlib
 import re
 import subprocess
-import tempfile
 import threading
 import time
 
@@ -16,113 +13,16 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
 
 import conftest
-import needs
 import netns
+import openvswitch
+from openvswitch import OVS, PIPELINE, World, switch
 from test_switch import A, B, hear
 from test_twin import ping
 
-OVS = pathlib.Path(os.environ.get("PENUMBRA_OVS", "/nowhere")) / "openvswitch"
-SWITCH = OVS / "vswitchd" / "ovs-vswitchd"
-pytestmark = [
-    needs.NAMESPACES,
-    needs.TAPS,
-    needs.tools("ping", "ovs-vsctl", "ovs-ofctl", "ovs-appctl", "ovsdb-server", "ovsdb-tool"),
-    pytest.mark.skipif(not SWITCH.exists(), reason="needs Open vSwitch with the provider (make test-ovs)"),
-]
+pytestmark = openvswitch.NEEDS
 _SOL_PACKET, _PACKET_AUXDATA = 263, 8
 PING_ONCE = ("ping", "-c", "1", "-W", "1", "10.0.0.2")
-PIPELINE = "  - megaflows: {socket: megaflows.sock}"
-
-
-class Hosts:
-    """Two hosts on veth pairs, whose other ends are the router's."""
-
-    def __init__(self):
-        self.namespaces = [netns.Namespace(name) for name in ("h1", "r", "h2")]
-        self.h1, self.router, self.h2 = self.namespaces
-        for host, name, mac, address in ((self.h1, "a", A, 1), (self.h2, "b", B, 2)):
-            netns.veth(host, "eth0", self.router, f"veth-{name}")
-            host.ip("link", "set", "eth0", "address", mac)
-            host.ip("address", "add", f"10.0.0.{address}/24", "dev", "eth0")
-
-    def ports(self):
-        return [
-            {"name": name, "device": f"net_af_packet{i},iface=veth-{name}", "twin": True, "sink": None}
-            for i, name in enumerate(("a", "b"))
-        ]
-
-    def close(self):
-        for namespace in self.namespaces:
-            namespace.delete()
-
-
-hosts = netns.fixture(Hosts)
-
-
-class Switch:
-    """Open vSwitch in the router's namespace."""
-
-    def __init__(self, folder, router, socket):
-        self.folder, self.router = folder, router
-        words = {"OVS_RUNDIR": folder, "OVS_LOGDIR": folder, "OVS_DBDIR": folder, "PENUMBRA_MEGAFLOWS": socket}
-        self.environment = {**os.environ, **{key: str(value) for key, value in words.items()}}
-
-    def run(self, *words):
-        command = [*self.router.command(), *map(str, words)]
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, f"{words}: {done.stderr}"
-        return done.stdout
-
-    def vsctl(self, *words):
-        return self.run("ovs-vsctl", f"--db=unix:{self.folder}/db", *words)
-
-    def appctl(self, *words):
-        return self.run("ovs-appctl", "-t", f"{self.folder}/ctl", *words)
-
-    def set_flows(self, *flows):
-        (self.folder / "flows").write_text("\n".join(flows) + "\n")
-        self.run("ovs-ofctl", "replace-flows", f"unix:{self.folder}/br0.mgmt", self.folder / "flows")
-
-    def counts(self):
-        """Returns the packets of each OpenFlow flow by its cookie."""
-        shown = self.run("ovs-ofctl", "dump-flows", f"unix:{self.folder}/br0.mgmt")
-        return {int(cookie, 16): int(packets) for cookie, packets in re.findall(r"cookie=(\w+), .*n_packets=(\d+)", shown)}
-
-    def offloaded(self):
-        return self.appctl("dpctl/dump-flows", "-m", "netdev@ovs-netdev").count("dp:penumbra")
-
-
-@contextlib.contextmanager
-def switch(router, socket):
-    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
-        made = Switch(pathlib.Path(name), router, socket)
-        made.run("ovsdb-tool", "create", f"{name}/conf.db", OVS / "vswitchd" / "vswitch.ovsschema")
-
-        def start(*words):
-            command = [*router.command(), *map(str, words)]
-            process = subprocess.Popen(
-                command, env=made.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
-            stack.callback(process.wait, 60)
-            stack.callback(process.terminate)
-
-        start("ovsdb-server", f"{name}/conf.db", f"--remote=punix:{name}/db")
-        conftest.wait_until("the database", (made.folder / "db").exists)
-        made.vsctl("--no-wait", "init")
-        made.vsctl("--no-wait", "set", "Open_vSwitch", ".", "other_config:hw-offload=true")
-        start(SWITCH, f"unix:{name}/db", f"--unixctl={name}/ctl", f"--log-file={name}/log")
-        conftest.wait_until("the switch", (made.folder / "ctl").exists)
-        conftest.wait_until(
-            "carriers", lambda: router.ip("-brief", "link", "show", "type", "tun").count("LOWER_UP") == 2
-        )
-        made.vsctl("add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", "fail_mode=secure")
-        for number, port in enumerate(("a", "b"), 1):
-            made.vsctl("add-port", "br0", port, "--", "set", "interface", port, f"ofport_request={number}")
-        try:
-            yield made
-        finally:
-            log = (made.folder / "log").read_text()
-            assert "Assigned flow API 'penumbra'" in log, log
+hosts = netns.fixture(openvswitch.Hosts)
 
 
 def test_a_bridge_forwards_by_the_router(bench, hosts):
@@ -222,6 +122,62 @@ def test_the_router_may_restart(bench, hosts):
             router.stop()
 
 
+def test_ports_may_have_other_numbers_after_a_restart(bench, hosts):
+    """Megaflows name ports by number. A frame of h2 must not meet the megaflow of h1's port, which sets a field."""
+    ports = hosts.ports()
+    bench.configure(ports, pipeline=PIPELINE)
+    with contextlib.ExitStack() as stack, hosts.h1.socket("eth0") as h1, hosts.h2.socket("eth0") as h2:
+
+        def forwarded(router, some=20):
+            """Sends frames both ways, and returns whether the router has forwarded all of them."""
+            found = found_by(router)
+            for _ in range(some):
+                h1.send(frame_of(1))
+                h2.send(frame_of(2))
+            at = [[each[36:38] for each in hear(raw) if b"payload of a frame" in each] for raw in (h2, h1)]
+            assert set(at[0]) <= {b"\x00\x09"} and set(at[1]) <= {b"\x00\x02"}, at
+            return at == [some * [b"\x00\x09"], some * [b"\x00\x02"]] and found_by(router) - found == 2 * some
+
+        with bench.start(command=hosts.router.command()) as router:
+            ovs = stack.enter_context(switch(hosts.router, bench.folder / "megaflows.sock"))
+            ovs.set_flows(
+                "priority=2,udp,in_port=1 actions=mod_tp_dst:9,output:2", "priority=2,udp,in_port=2 actions=output:1"
+            )
+            conftest.wait_until("megaflows", lambda: forwarded(router))
+            router.stop()
+        bench.configure(ports[::-1], pipeline=PIPELINE)
+        with bench.start(command=hosts.router.command()) as router:
+            conftest.wait_until("megaflows", lambda: forwarded(router))
+            shown = {row["match"][:9]: row["actions"] for row in router.show("megaflows")["megaflows"]}
+            assert shown["in_port=1"] == "output:2" and shown["in_port=2"].endswith(",output:1"), shown
+            router.stop()
+
+
+def test_a_port_may_leave_and_come_back(bench, run, hosts):
+    """Megaflows with a port that the router lacks are removed, and come back with the port."""
+    bench.configure(hosts.ports(), pipeline=PIPELINE)
+    with bench.start(command=hosts.router.command()) as router, hosts.sockets() as sockets:
+        with switch(hosts.router, bench.folder / "megaflows.sock") as ovs:
+            ovs.set_flows("priority=2,udp,in_port=1 actions=output:2", "priority=2,udp,in_port=2 actions=output:1")
+
+            def forwarded(some=20):
+                """Sends frames both ways, and returns whether the router has forwarded all of them."""
+                found = found_by(router)
+                for port in (1, 2):
+                    for _ in range(some):
+                        sockets[port].send(frame_of(1))
+                heard = [len([each for each in hear(raw) if b"payload of a frame" in each]) for raw in sockets.values()]
+                return heard == [some, some] and found_by(router) - found == 2 * some
+
+            conftest.wait_until("megaflows", forwarded)
+            assert run.do("port", "del", "b") == [("router", 0, 1, 0)]
+            router.wait_for("their end", lambda: "nw_proto=17" not in str(router.show("megaflows")))
+            entry = "b device net_af_packet1,iface=veth-b twin true".split()
+            assert run.do("port", "add", *entry) == [("router", 1, 0, 0)]
+            conftest.wait_until("megaflows", forwarded)
+        router.stop()
+
+
 def frame_of(port):
     return bytes(Ether(src=A, dst=B) / IP(src="10.0.0.1", dst="10.0.0.2") / UDP(sport=port, dport=2) / b"payload of a frame")
 
@@ -261,6 +217,33 @@ def test_counts_are_exact_while_megaflows_come_and_go(bench, hosts):
             assert ovs.counts() == {1: frames // 4, 2: frames - frames // 4}
             assert deletions > 5 and found_by(router) - before > frames // 10
         router.stop()
+
+
+def test_the_router_drops(bench, hosts):
+    frames = 100
+    bench.configure(hosts.ports(), pipeline=PIPELINE)
+    with bench.start(command=hosts.router.command()) as router:
+        with switch(hosts.router, bench.folder / "megaflows.sock") as ovs, hosts.h1.socket("eth0") as out:
+            ovs.set_flows("cookie=1,priority=2,udp,in_port=1 actions=drop", "cookie=2,priority=1 actions=normal")
+            sent = 0
+
+            def send():
+                nonlocal sent
+                out.send(frame_of(1))
+                sent += 1
+                return ovs.offloaded()
+
+            conftest.wait_until("a megaflow", send)
+            [row] = [row for row in router.show("megaflows")["megaflows"] if "nw_proto=17" in row["match"]]
+            assert row["actions"] == "drop"
+            found = found_by(router)
+            for _ in range(frames):
+                send()
+            router.wait_for("the frames", lambda: found_by(router) - found >= frames)
+            conftest.wait_until("the counts", lambda: ovs.counts()[1] >= sent)
+            assert ovs.counts()[1] == sent
+        summary = router.stop()
+    assert summary.reasons["drop", "dropped_by_megaflow"] >= frames
 
 
 def test_packets_of_the_router_keep_a_flow_from_idling(bench, hosts):
@@ -308,7 +291,7 @@ def test_the_router_meters(bench, hosts):
             hosts.h2.socket("eth0") as raw,
         ):
             management = f"unix:{ovs.folder}/br0.mgmt"
-            ovs.vsctl("set", "bridge", "br0", "protocols=OpenFlow10,OpenFlow13")
+            ovs.allow("OpenFlow13")
             meter = "meter=1,pktps,burst,stats,band=type=drop,rate=1,burst_size=50"
             ovs.run("ovs-ofctl", "-O", "OpenFlow13", "add-meter", management, meter)
             ovs.run("ovs-ofctl", "-O", "OpenFlow13", "add-flow", management, "cookie=1,udp,in_port=1 actions=meter:1,output:2")
@@ -352,6 +335,30 @@ def test_other_actions_may_be_refused(bench, hosts):
             assert "in_port=1" not in str(router.show("megaflows"))
             conftest.wait_until("the count", lambda: ovs.counts()[1] >= sent)
             assert ovs.counts()[1] == sent
+        router.stop()
+
+
+@pytest.mark.parametrize("tagged_first", [False, True])
+def test_flows_with_and_without_a_tag_are_told_apart(bench, hosts, tagged_first):
+    """openvswitch/ovs-issues#356 and #359: frames without a tag must not make frames with a tag take their flow."""
+    plain = frame_of(1)
+    tagged = plain[:12] + b"\x81\x00\x00\x0a" + plain[12:]
+    bench.configure(hosts.ports(), pipeline=PIPELINE)
+    with bench.start(command=hosts.router.command()) as router, hosts.sockets() as sockets:
+        with switch(hosts.router, bench.folder / "megaflows.sock") as ovs:
+            ovs.set_flows(
+                "priority=110,in_port=1,dl_vlan=10 actions=strip_vlan,mod_dl_src:02:00:00:00:00:77,output:2",
+                "priority=100,in_port=1 actions=output:2",
+            )
+            world = World(ovs, sockets, router)
+            for _ in range(3):
+                for frame in (tagged, plain) if tagged_first else (plain, tagged):
+                    world.send([(1, frame)])
+                    [seen] = conftest.wait_until("the frame", lambda: world.heard()[2])
+                    source = b"\x02\0\0\0\0\x77" if frame == tagged else plain[6:12]
+                    assert seen == plain[:6] + source + plain[12:]
+                world.settle()
+            assert world.found() >= 4
         router.stop()
 
 

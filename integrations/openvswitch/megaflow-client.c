@@ -17,7 +17,7 @@
 
 VLOG_DEFINE_THIS_MODULE(megaflow_client);
 
-enum { MOST_PORTS = 512, RETRY_MS = 1000, PATIENCE_S = 5 };
+enum { RETRY_MS = 1000, PATIENCE_S = 5 };
 
 static struct ovs_mutex client_mutex = OVS_MUTEX_INITIALIZER;
 static int client_socket OVS_GUARDED_BY(client_mutex) = -1;
@@ -93,21 +93,4 @@ int megaflow_client_ask(void* request, size_t bytes, struct megaflows_reply* rep
   }
   ovs_mutex_unlock(&client_mutex);
   return error;
-}
-
-uint32_t megaflow_client_port(const char* name) {
-  struct megaflows_port* ports = xcalloc(MOST_PORTS, sizeof *ports);
-  struct megaflows_request request = {.header.type = MEGAFLOWS_PORTS};
-  struct megaflows_reply reply;
-  uint32_t number = 0;
-
-  if (!megaflow_client_ask(&request, sizeof request, &reply, ports, sizeof *ports, MOST_PORTS)) {
-    for (uint32_t i = 0; i < reply.ports && !number; i++) {
-      if (!strncmp(ports[i].name, name, sizeof ports[i].name)) {
-        number = ports[i].number;
-      }
-    }
-  }
-  free(ports);
-  return number;
 }

@@ -24,7 +24,4 @@ bool megaflow_client_connect(int* error);
 int megaflow_client_ask(void* request, size_t bytes, struct megaflows_reply*, void* items, size_t item_bytes,
                         size_t n_items);
 
-/* Returns the number of the router's port of this name, or 0. */
-uint32_t megaflow_client_port(const char* name);
-
 #endif

@@ -232,6 +232,8 @@ static int encode_actions(struct actions* actions, const struct nlattr* from, si
       error = add_action(actions, MEGAFLOWS_METER, nl_attr_get_u32(a)) ? 0 : EOPNOTSUPP;
     } else if (type == OVS_ACTION_ATTR_POP_VLAN) {
       error = add_action(actions, MEGAFLOWS_POP_VLAN, 0) ? 0 : EOPNOTSUPP;
+    } else if (type == OVS_ACTION_ATTR_DROP) {
+      return 0; /* The packet has left by the outputs before. */
     } else if (type == OVS_ACTION_ATTR_SET || type == OVS_ACTION_ATTR_SET_MASKED) {
       error = set_attribute(actions, nl_attr_get(a), type == OVS_ACTION_ATTR_SET_MASKED);
     } else {

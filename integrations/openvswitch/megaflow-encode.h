@@ -16,10 +16,11 @@ struct megaflow_add {
   uint64_t message[MEGAFLOWS_MOST_BYTES / 8];
 };
 
-/* Maps the number of a port of the datapath to the router's number, 0 if the router does not have the port. */
+/* Maps the number of a port of the datapath to its id (megaflow-ports.h), 0 if the router does not have the port. */
 typedef uint32_t megaflow_port_of(odp_port_t, const void* aux);
 
-/* Writes the request for a megaflow. Returns EOPNOTSUPP if the router cannot express the match or the actions. */
+/* Writes the request for a megaflow, with ids of ports. Returns EOPNOTSUPP if the router cannot express the match or
+ * the actions. */
 int megaflow_encode(const struct match*, const struct nlattr* actions, size_t actions_len, const ovs_u128* ufid,
                     megaflow_port_of*, const void* aux, struct megaflow_add*);
 

@@ -2,7 +2,8 @@
  *
  * A flow offload provider of Open vSwitch 3.1 to 3.6 that gives megaflows to Penumbra's function `megaflows`. A port of
  * the bridge is the twin of a port of the router, and has its name. The provider keeps each megaflow, and sends all of
- * them again when the router was restarted. The counts from before are added to those of the new router. */
+ * them again when the router was restarted. The counts from before are added to those of the new router. Megaflows
+ * whose ports have got other numbers are sent again, too. */
 #include "netdev-offload-penumbra.h"
 
 #include <config.h>
@@ -13,6 +14,7 @@
 #include "megaflow-client.h"
 #include "megaflow-encode.h"
 #include "megaflow-meters.h"
+#include "megaflow-ports.h"
 #include "netdev-offload-provider.h"
 #include "netdev-offload.h"
 #include "netdev-provider.h"
@@ -20,9 +22,12 @@
 #include "openvswitch/match.h"
 #include "openvswitch/ofpbuf.h"
 #include "openvswitch/vlog.h"
+#include "timeval.h"
 #include "util.h"
 
 VLOG_DEFINE_THIS_MODULE(netdev_offload_penumbra);
+
+enum { READ_PORTS_MS = 500 };
 
 struct entry {
   struct hmap_node node; /* In `entries`, by `ufid`. */
@@ -30,14 +35,16 @@ struct entry {
   const void* netdev_id;       /* The netdev that the megaflow was put on; compared only. */
   bool is_there;               /* The router has the megaflow. */
   bool is_refused;             /* It got actions that the router cannot carry out. Only its counts are left. */
+  bool is_waiting;             /* It is sent when the router's ports have changed. */
   struct dpif_flow_stats last; /* From all routers, as of the last answer. */
   uint64_t packets, bytes;     /* From routers that are gone. */
-  void* add;                   /* The request that adds it, `add_bytes` long. */
+  void* add;                   /* The request that adds it, with ids of ports, `add_bytes` long. */
   size_t add_bytes;
 };
 
 static struct ovs_mutex mutex = OVS_MUTEX_INITIALIZER;
 static struct hmap entries OVS_GUARDED_BY(mutex) = HMAP_INITIALIZER(&entries);
+static long long int next_reading OVS_GUARDED_BY(mutex); /* Of the router's ports. */
 
 static uint32_t hash_of(const ovs_u128* ufid) {
   return hash_bytes(ufid, sizeof *ufid, 0);
@@ -62,29 +69,18 @@ static void keep_counts(struct entry* entry) OVS_REQUIRES(mutex) {
 }
 
 static int send_add(struct entry* entry) OVS_REQUIRES(mutex) {
+  uint64_t message[MEGAFLOWS_MOST_BYTES / 8];
   struct megaflows_reply reply;
-  int error = megaflow_client_ask(entry->add, entry->add_bytes, &reply, NULL, 0, 0);
-
-  /* If the router refuses other actions of a megaflow, it still has the old ones. */
-  entry->is_there = entry->is_there || !error;
-  return error;
-}
-
-/* Connects if necessary, and then sends all megaflows again. Returns 0 if there is a connection. */
-static int connect_again(void) OVS_REQUIRES(mutex) {
   int error;
 
-  if (megaflow_client_connect(&error)) {
-    struct entry* entry;
-
-    megaflow_meters_send_again(); /* Megaflows may use them. */
-    HMAP_FOR_EACH(entry, node, &entries) {
-      keep_counts(entry);
-      if (!entry->is_refused) {
-        send_add(entry);
-      }
-    }
+  memcpy(message, entry->add, entry->add_bytes);
+  entry->is_waiting = !megaflow_ports_number((struct megaflows_add*)message);
+  if (entry->is_waiting) {
+    return EOPNOTSUPP;
   }
+  error = megaflow_client_ask(message, entry->add_bytes, &reply, NULL, 0, 0);
+  /* If the router refuses other actions of a megaflow, it still has the old ones. */
+  entry->is_there = entry->is_there || !error;
   return error;
 }
 
@@ -104,23 +100,83 @@ static int ask_about(struct entry* entry, int type) OVS_REQUIRES(mutex) {
   return error;
 }
 
-static uint32_t port_of(odp_port_t port, const void* dpif_type) {
-  struct netdev* netdev = netdev_ports_get(port, dpif_type);
-  uint32_t number = 0;
-
-  if (netdev) {
-    number = megaflow_client_port(netdev_get_name(netdev));
-    netdev_close(netdev);
-  }
-  return number;
-}
-
 /* Removes a megaflow from the router. Its counts are final then. */
 static void stop(struct entry* entry) OVS_REQUIRES(mutex) {
   if (entry->is_there) {
     ask_about(entry, MEGAFLOWS_DELETE);
     keep_counts(entry);
   }
+  entry->is_waiting = false;
+}
+
+static void send_waiting(void) OVS_REQUIRES(mutex) {
+  struct entry* entry;
+
+  HMAP_FOR_EACH(entry, node, &entries) {
+    if (entry->is_waiting) {
+      send_add(entry);
+    }
+  }
+}
+
+/* Sends megaflows again whose ports have got other numbers. All of them are removed first, because a new match may be
+ * an old match of another megaflow. */
+static void read_ports(void) OVS_REQUIRES(mutex) {
+  struct entry* entry;
+
+  next_reading = time_msec() + READ_PORTS_MS;
+  if (!megaflow_ports_read()) {
+    return;
+  }
+  HMAP_FOR_EACH(entry, node, &entries) {
+    if (entry->is_there && megaflow_ports_concern(entry->add)) {
+      stop(entry);
+      entry->is_waiting = true;
+    }
+  }
+  send_waiting();
+}
+
+/* Connects if necessary, and then sends all megaflows again. Returns 0 if there is a connection. */
+static int connect_again(void) OVS_REQUIRES(mutex) {
+  int error;
+
+  if (megaflow_client_connect(&error)) {
+    struct entry* entry;
+
+    HMAP_FOR_EACH(entry, node, &entries) {
+      keep_counts(entry);
+      entry->is_waiting = !entry->is_refused;
+    }
+    megaflow_meters_send_again(); /* Megaflows may use them. */
+    read_ports();
+    send_waiting();
+  } else if (!error && time_msec() >= next_reading) {
+    read_ports();
+  }
+  return error;
+}
+
+/* Returns the id of a port of the bridge. A port that is new here may be new at the router, too. */
+static uint32_t id_of(const struct netdev* netdev) OVS_REQUIRES(mutex) {
+  uint32_t id = megaflow_ports_id(netdev_get_name(netdev));
+
+  if (!id) {
+    read_ports();
+    id = megaflow_ports_id(netdev_get_name(netdev));
+  }
+  return id;
+}
+
+static uint32_t port_of(odp_port_t port, const void* dpif_type) OVS_REQUIRES(mutex) {
+  struct netdev* netdev = netdev_ports_get(port, dpif_type);
+  uint32_t id = 0;
+
+  if (netdev) {
+    id = id_of(netdev);
+    netdev_close(netdev);
+  }
+  return id;
 }
 
 static void forget(struct entry* entry) OVS_REQUIRES(mutex) {
@@ -274,7 +330,7 @@ static int penumbra_init_flow_api(struct netdev* netdev) {
   if (type && !strcmp(type, "netdev") && !strcmp(netdev_get_type(netdev), "system")) {
     ovs_mutex_lock(&mutex);
     error = connect_again();
-    if (error || !megaflow_client_port(netdev_get_name(netdev))) {
+    if (error || !id_of(netdev)) {
       error = EOPNOTSUPP;
     }
     ovs_mutex_unlock(&mutex);
