@@ -51,8 +51,11 @@ def run(bench, frames, settings, **options):
     return bench.run()
 
 
-def events(bench, file="eve.json"):
-    return [json.loads(line) for line in (bench.folder / file).read_text().splitlines()]
+def events(bench, *types, lines=None):
+    """The written events of the given types; without types, the alerts and drops."""
+    lines = (bench.folder / "eve.json").read_text().splitlines() if lines is None else lines
+    found = map(json.loads, lines)
+    return [event for event in found if event["event_type"] in (types or ("alert", "drop"))]
 
 
 FRAMES = [
@@ -191,7 +194,8 @@ def test_events_go_to_a_socket(bench):
     run(bench, FRAMES, "eve: unix:eve.sock")
     thread.join(conftest.PATIENCE)
     reader.close()
-    assert [json.loads(line)["alert"]["signature_id"] for line in b"".join(received).splitlines()] == [1, 2, 3]
+    found = events(bench, lines=b"".join(received).splitlines())
+    assert [event["alert"]["signature_id"] for event in found] == [1, 2, 3]
 
 
 def test_events_without_a_reader_are_counted(bench):
@@ -202,12 +206,131 @@ def test_events_without_a_reader_are_counted(bench):
         assert router.show("ids")["eve"]["written"] == 0
 
 
-def test_sections_about_streams_are_named(bench):
-    (bench.folder / "a.rules").write_text(RULES)
+def connection(*says, port=1000, opens=True):
+    """The frames of a connection. Each of `says` is a client's text, or a server's text after `<`; the other end acknowledges it."""
+    client, server = 100, 500
+
+    def segment(is_client, flags, data=b""):
+        source, destination = (port, 80) if is_client else (80, port)
+        tcp = TCP(sport=source, dport=destination, flags=flags, window=60000)
+        tcp.seq, tcp.ack = (client, server) if is_client else (server, client)
+        ends = {"src": "10.0.0.1", "dst": "10.0.0.2"} if is_client else {"src": "10.0.0.2", "dst": "10.0.0.1"}
+        return Ether(src=A, dst=B) / IP(**ends) / tcp / Raw(data)
+
+    frames = []
+    if opens:
+        syn = segment(True, "S")
+        syn[TCP].ack = 0
+        client += 1
+        frames += [syn, segment(False, "SA")]
+        server += 1
+        frames.append(segment(True, "A"))
+    for text in says:
+        is_client = not text.startswith(b"<")
+        data = text if is_client else text[1:]
+        frames.append(segment(is_client, "PA", data))
+        if is_client:
+            client += len(data)
+        else:
+            server += len(data)
+        frames.append(segment(not is_client, "A"))
+    return frames
+
+
+STREAM_RULES = """
+alert tcp any any -> any any (msg:"cut"; content:"attack"; flow:to_server,established; sid:1;)
+drop http any any -> any any (msg:"uri"; http.uri; content:"/evil"; sid:2;)
+alert http any any -> any any (msg:"body"; flow:to_client; file_data; content:"secret"; sid:3;)
+"""
+GET = [b"GET /%65v", b"il HTTP/1.1\r\nHost: h\r\n", b"\r\n", b"<HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na sec", b"<ret."]
+
+
+def test_streams_and_messages_are_inspected(bench):
+    """A sensor finds what is cut between packets. Inline, the packet that completes a request ends its flow."""
+    (bench.folder / "a.rules").write_text(STREAM_RULES)
+    frames = [*connection(b"an att", b"ack"), *connection(*GET, port=1001), *connection(b"x", port=1002, opens=False)]
+    configure(bench, frames, "eve: eve.json", workers=2)
+    summary = bench.run()
+    assert summary.sent == summary.received == len(frames)
+    assert sorted((event["alert"]["signature_id"], event["src_port"]) for event in events(bench)) == [(1, 1000), (2, 1001), (3, 80)]
+    configure(bench, frames, "mode: ips, eve: eve.json, exceptions: {midstream: drop}", workers=2)
+    summary = bench.run()
+    later = len(connection(*GET)) - len(connection(*GET[:3])) + 1
+    assert summary.reasons == {
+        ("drop", "dropped_by_rule"): 1,
+        ("drop", "dropped_flow"): later + 1,
+        ("drop", "midstream"): 1,
+    }
+
+
+def test_the_settings_of_streams(bench):
+    """They come from suricata.yaml, or from the function's own section. The depth ends the inspection."""
+    (bench.folder / "a.rules").write_text(STREAM_RULES)
     (bench.folder / "suricata.yaml").write_text("%YAML 1.1\n---\nstream:\n  midstream: true\n")
-    configure(bench, FRAMES, "config: suricata.yaml")
-    done = conftest.penumbra("check", bench.config)
-    assert done.returncode == 0 and "'stream' and 'host-os-policy' have no effect in a pipeline" in done.stderr
+    frames = [*connection(b"an att", b"ack", opens=False), *connection(b"x" * 1000, b"attack", port=1001)]
+    for settings, ports in (
+        ("eve: eve.json", {1001}),
+        ("eve: eve.json, config: suricata.yaml", {1000, 1001}),
+        ("eve: eve.json, streams: {midstream: true, depth: 1000}", {1000}),
+    ):
+        (bench.folder / "eve.json").unlink(missing_ok=True)
+        configure(bench, frames, settings)
+        bench.run()
+        assert {event["src_port"] for event in events(bench)} == ports
+
+
+def test_events_of_flows_and_messages(bench):
+    """The names of the fields are those that Suricata writes."""
+    (bench.folder / "a.rules").write_text('drop udp any any -> any 99 (content:"evil"; sid:1;)\n')
+    query = bytes.fromhex("123401000001000000000000016107") + b"example" + bytes.fromhex("0000010001")
+    answer = bytearray(query + bytes.fromhex("c00c000100010000003c0004c0000201"))
+    answer[2:4], answer[7] = b"\x81\x80", 1
+    back = Ether(src=B, dst=A) / IP(src="10.0.0.2", dst="10.0.0.1") / UDP(sport=53, dport=1000) / Raw(bytes(answer))
+    dropped = packet(UDP(sport=7, dport=99), b"evil")
+    frames = [*connection(*GET[:3], b"<HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"), udp(query), back, dropped, dropped]
+    configure(bench, frames, "mode: ips, eve: eve.json, community_id: true")
+    bench.run()
+    [http] = events(bench, "http")
+    assert http["http"] == {
+        "hostname": "h",
+        "url": "/%65vil",
+        "http_method": "GET",
+        "protocol": "HTTP/1.1",
+        "status": 404,
+        "length": 0,
+    }
+    asked, answered = events(bench, "dns")
+    assert (asked["dns"]["type"], asked["dns"]["rrname"], asked["dns"]["rrtype"]) == ("query", "a.example", "A")
+    assert answered["dns"]["answers"] == [{"rrname": "a.example", "rrtype": "A", "ttl": 60, "rdata": "192.0.2.1"}]
+    [blocked] = events(bench, "drop")
+    assert blocked["drop"]["reason"] == "rules" and blocked["alert"]["action"] == "blocked"
+    flows = {event["dest_port"]: event for event in events(bench, "flow")}
+    assert set(flows) == {80, 53, 99}
+    assert flows[80]["flow"].keys() == {
+        *("pkts_toserver", "pkts_toclient", "bytes_toserver", "bytes_toclient"),
+        *("start", "end", "age", "state", "reason", "alerted"),
+    }
+    assert (flows[80]["app_proto"], flows[53]["app_proto"]) == ("http", "dns")
+    assert (flows[80]["flow"]["state"], flows[99]["flow"]["state"]) == ("established", "new")
+    assert (flows[99]["flow"]["action"], flows[99]["flow"]["pkts_toserver"], flows[99]["flow"]["alerted"]) == ("drop", 2, True)
+    assert flows[80]["tcp"]["syn"] is True
+    for event in (http, asked, *flows.values()):
+        assert event["in_iface"] == "wan" and event["community_id"].startswith("1:")
+        assert {"timestamp", "flow_id", "src_ip", "src_port", "dest_ip", "proto", "ip_v"} <= event.keys()
+
+
+def test_anomalies_and_statistics(bench):
+    (bench.folder / "a.rules").write_text(STREAM_RULES)
+    frames = connection(b"good", b"more")
+    frames.insert(4, frames[3].copy())
+    frames[4][Raw].load = b"evil"
+    configure(bench, frames, "eve: eve.json, stats: 3600")
+    bench.run()
+    last = events(bench, "stats")[-1]["stats"]
+    assert {"uptime", "decoder", "tcp", "flow", "ips", "detect", "app_layer"} <= last.keys()
+    assert last["decoder"]["tcp"] == len(frames) and last["tcp"]["overlap_diff_data"] == 1
+    [anomaly] = events(bench, "anomaly")
+    assert anomaly["anomaly"] == {"type": "stream", "event": "stream.reassembly_overlap_different_data"}
 
 
 def test_events_go_through_no_link(bench):

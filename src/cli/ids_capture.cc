@@ -17,6 +17,7 @@
 #include "functions/ids/detect/eve.h"
 #include "functions/ids/detect/link_layer.h"
 #include "functions/ids/detect/stream_inspector.h"
+#include "packet/parse.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::cli {
@@ -72,14 +73,9 @@ class CaptureFile {
 class EveFile : public ids::EventSink {
  public:
   explicit EveFile(std::ostream& out) : out_(out) {}
-  void on_alert(const ids::Event& event, const std::string& members) override {
-    std::string line = ids::to_json(event);
-    ids::add_members(line, members);
-    out_ << line << '\n';
-    ++alerts_;
-  }
-  void on_log(const ids::Event& event, std::string_view type, const std::string& members) override {
-    out_ << ids::to_json(event, type, members) << '\n';
+  void on_event(const ids::Event& event, const std::string& members) override {
+    out_ << ids::to_json(event, members) << '\n';
+    if (event.kind == ids::Event::Kind::alert) ++alerts_;
   }
   std::uint64_t alerts() const { return alerts_; }
 
@@ -99,8 +95,10 @@ CaptureCounts inspect(CaptureFile& capture, ids::StreamInspector& inspector) {
     if (header->caplen < header->len) ++counts.cut;
     const std::uint64_t now =
         static_cast<std::uint64_t>(header->ts.tv_sec) * kMicroseconds + static_cast<std::uint64_t>(header->ts.tv_usec);
-    const bool is_readable = inspector.inspect(link.to_ethernet({bytes, header->caplen}), now, counts.frames);
-    ++(is_readable ? counts.inspected : counts.unreadable);
+    const std::span<const std::uint8_t> frame = link.to_ethernet({bytes, header->caplen});
+    const ids::PacketView packet(frame, parse_headers(frame.data(), frame.size(), frame.size()));
+    ++(packet.is_readable() ? counts.inspected : counts.unreadable);
+    if (packet.is_readable()) inspector.inspect(packet, frame, {.now = now, .number = counts.frames});
   }
   inspector.finish();
   return counts;
@@ -126,7 +124,8 @@ void inspect_capture(const std::string& file, const ids::CompiledRules& rules, c
   std::ofstream out(eve);
   if (!out) throw Failure(ExitCode::failure, fmt::format("cannot write {}", eve.string()));
   EveFile events(out);
-  ids::StreamInspector inspector(rules, limits, events);
+  ids::StreamInspector inspector(limits, events);
+  inspector.use(rules, false);
   const CaptureCounts counts = inspect(capture, inspector);
   out.flush();
   if (!out) throw Failure(ExitCode::failure, fmt::format("cannot write {} to its end", eve.string()));

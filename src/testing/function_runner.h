@@ -56,6 +56,9 @@ class Runner {
     for (std::size_t i = 0; i < packets.size(); ++i) chunk.packets[i] = &packets[i].mbuf;
     process(chunk, rx_port);
   }
+  /// Do what the worker does at `now`, in nanoseconds, and when the run ends.
+  std::uint64_t tick(std::uint64_t now) { return worker_->tick(now); }
+  bool finish() { return worker_->finish(); }
   /// Returns the function's line about a packet of the processed chunk.
   std::string trace(const Chunk& chunk, std::uint16_t packet) const { return worker_->trace(chunk, packet); }
   const Engine& engine() const { return *engine_; }

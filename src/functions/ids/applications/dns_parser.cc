@@ -55,4 +55,8 @@ void DnsParser::end(bool to_server, ApplicationConsumer& /*consumer*/) {
   sides_[to_server ? 1 : 0].given_up = true;
 }
 
+std::size_t DnsParser::memory() const {
+  return sizeof(*this) + sides_[0].held.capacity() + sides_[1].held.capacity();
+}
+
 }  // namespace penumbra::ids

@@ -76,4 +76,10 @@ HttpBody::Fault HttpBody::add(std::span<const std::uint8_t> bytes) {
   return fault;
 }
 
+std::size_t HttpBody::memory() const {
+  std::size_t bytes = bytes_.capacity();
+  for (const Inflater& inflater : inflaters_) bytes += inflater.memory();
+  return bytes;
+}
+
 }  // namespace penumbra::ids

@@ -29,6 +29,8 @@ class HttpBody {
   bool is_full() const { return bytes_.size() >= kMostBytes; }
   const std::string& bytes() const { return bytes_; }
   void clear();
+  /// Returns about how many bytes are held.
+  std::size_t memory() const;
   void move_to(std::string& bytes) { bytes.swap(bytes_); }
 
  private:

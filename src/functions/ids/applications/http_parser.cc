@@ -321,4 +321,13 @@ void HttpParser::end(bool to_server, ApplicationConsumer& consumer) {
   while (!pending_.empty() && !is_being_requested(*pending_.front())) finish_first(consumer);
 }
 
+std::size_t HttpParser::memory() const {
+  std::size_t bytes = sizeof(*this);
+  for (const Side& each : sides_) bytes += each.line.capacity() + each.body.memory();
+  for (const auto* list : {&pending_, &unused_}) {
+    for (const auto& transaction : *list) bytes += transaction->memory();
+  }
+  return bytes;
+}
+
 }  // namespace penumbra::ids

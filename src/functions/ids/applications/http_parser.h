@@ -26,6 +26,7 @@ class HttpParser : public ApplicationParser {
   void read(bool to_server, std::span<const std::uint8_t> bytes, ApplicationConsumer& consumer) override;
   void lose(bool to_server, std::uint64_t bytes, ApplicationConsumer& consumer) override;
   void end(bool to_server, ApplicationConsumer& consumer) override;
+  std::size_t memory() const override;
 
  private:
   enum class Expects : std::uint8_t {

@@ -204,4 +204,10 @@ void HttpTransaction::fill(BufferTable& buffers, bool to_server) const {
   if (message.has_body) set(Buffer::file_data, message.body);
 }
 
+std::size_t HttpMessage::memory() const {
+  // The values of the headers together are about as long as the head.
+  return start_line.capacity() + 2 * raw.capacity() + headers.capacity() * sizeof(Header) + body.capacity() +
+         normal_headers.capacity() + cookies.capacity() + header_names.capacity() + start.capacity();
+}
+
 }  // namespace penumbra::ids

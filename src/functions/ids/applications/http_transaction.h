@@ -38,6 +38,8 @@ struct HttpMessage {
   void finish_head(std::string_view cookie);
   /// Returns the value of a header, by its name in small letters. Several values are joined by ", ".
   std::string_view value_of(std::string_view name) const;
+  /// Returns about how many bytes are held.
+  std::size_t memory() const;
   bool has_header(std::string_view name) const { return find(name) != nullptr; }
 
  private:
@@ -57,6 +59,7 @@ struct HttpTransaction {
   bool read_request_line();
   bool read_status_line();
   int status() const;
+  std::size_t memory() const { return sizeof(*this) + request.memory() + response.memory() + raw_uri.capacity(); }
   /// Sets the buffers of one direction. Those that only requests have stay set for a response.
   void fill(BufferTable& buffers, bool to_server) const;
 };

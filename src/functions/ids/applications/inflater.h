@@ -25,9 +25,14 @@ class Inflater {
   enum class Result : std::uint8_t { more, done, failed };
   /// Decompresses from `in` to `out` until one of them is used up. Removes what was used from both.
   Result run(std::span<const std::uint8_t>& in, std::span<std::uint8_t>& out);
+  /// Returns about how many bytes are held.
+  std::size_t memory() const { return is_made_ ? kStreamBytes : 0; }
 
  private:
   bool start(int window_bits);
+
+  /// The window of a stream, 32 KiB, and its tables.
+  static constexpr std::size_t kStreamBytes = std::size_t{44} << 10;
 
   std::unique_ptr<z_stream_s> stream_;
   bool is_made_ = false, is_started_ = false, failed_ = false;

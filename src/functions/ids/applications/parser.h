@@ -83,6 +83,8 @@ class ApplicationParser {
   virtual void lose(bool to_server, std::uint64_t bytes, ApplicationConsumer& consumer) = 0;
   /// No bytes follow in the direction.
   virtual void end(bool to_server, ApplicationConsumer& consumer) = 0;
+  /// Returns about how many bytes the parser holds, so that the memory of all sessions is bounded.
+  virtual std::size_t memory() const = 0;
 };
 
 /// Makes the parser of a protocol, or returns null if its messages are not read. `is_stream` is false for datagrams.

@@ -43,4 +43,8 @@ void SshParser::end(bool to_server, ApplicationConsumer& /*consumer*/) {
   sides_[to_server ? 1 : 0].done = true;
 }
 
+std::size_t SshParser::memory() const {
+  return sizeof(*this) + sides_[0].line.capacity() + sides_[1].line.capacity();
+}
+
 }  // namespace penumbra::ids

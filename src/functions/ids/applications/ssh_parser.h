@@ -14,6 +14,7 @@ class SshParser : public ApplicationParser {
   void read(bool to_server, std::span<const std::uint8_t> bytes, ApplicationConsumer& consumer) override;
   void lose(bool to_server, std::uint64_t bytes, ApplicationConsumer& consumer) override;
   void end(bool to_server, ApplicationConsumer& consumer) override;
+  std::size_t memory() const override;
 
  private:
   static constexpr std::size_t kMostLine = 255;

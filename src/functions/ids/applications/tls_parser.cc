@@ -348,4 +348,8 @@ void TlsParser::end(bool to_server, ApplicationConsumer& consumer) {
   if (sides_[0].done && sides_[1].done) finish(consumer);
 }
 
+std::size_t TlsParser::memory() const {
+  return sizeof(*this) + sides_[0].message.capacity() + sides_[1].message.capacity() + session_.der.capacity();
+}
+
 }  // namespace penumbra::ids

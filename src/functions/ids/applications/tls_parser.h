@@ -20,6 +20,7 @@ class TlsParser : public ApplicationParser {
   void read(bool to_server, std::span<const std::uint8_t> bytes, ApplicationConsumer& consumer) override;
   void lose(bool to_server, std::uint64_t bytes, ApplicationConsumer& consumer) override;
   void end(bool to_server, ApplicationConsumer& consumer) override;
+  std::size_t memory() const override;
 
   const TlsSession& session() const { return session_; }
 

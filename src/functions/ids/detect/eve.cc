@@ -139,27 +139,30 @@ Json head_of(const Event& event, std::string_view type, const EveFormat& format)
   return json;
 }
 
+/// Returns the line of an object with further members.
+std::string line_of(const Json& json, std::string_view members) {
+  std::string line = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (!members.empty()) line.insert(line.size() - 1, "," + std::string(members));
+  return line;
+}
+
 }  // namespace
 
-std::string to_json(const Event& event, const EveFormat& format) {
-  Json json = head_of(event, event.kind == Event::Kind::alert ? "alert" : "drop", format);
+std::string to_json(const Event& event, std::string_view members, const EveFormat& format) {
+  Json json = head_of(event, kEventTypes[static_cast<std::size_t>(event.kind)], format);
   if (event.kind == Event::Kind::drop) {
     const char* const limit = event.has(Event::kIpv6) ? "hoplimit" : "ttl";
     json["drop"] = {{"len", event.length}, {limit, event.ttl}, {"reason", "rules"}};
   }
-  json["alert"] = rule_of(*event.rule->rule, event.rules->set(), event.has(Event::kBlocked));
-  json["direction"] = event.has(Event::kToServer) ? "to_server" : "to_client";
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (event.rule != nullptr) {
+    json["alert"] = rule_of(*event.rule->rule, event.rules->set(), event.has(Event::kBlocked));
+    json["direction"] = event.has(Event::kToServer) ? "to_server" : "to_client";
+  }
+  return line_of(json, members);
 }
 
-std::string to_json(const Event& event, std::string_view type, const std::string& members) {
-  std::string line = head_of(event, type, {}).dump(-1, ' ', false, Json::error_handler_t::replace);
-  add_members(line, members);
-  return line;
-}
-
-void add_members(std::string& line, const std::string& members) {
-  if (!members.empty()) line.insert(line.size() - 1, "," + members);
+std::string to_json(std::string_view type, std::uint64_t now, std::string_view members) {
+  return line_of({{"timestamp", timestamp_of(now)}, {"event_type", std::string(type)}}, members);
 }
 
 }  // namespace penumbra::ids

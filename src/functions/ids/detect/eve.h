@@ -15,17 +15,17 @@
 
 namespace penumbra::ids {
 
-/// An event of one packet. It holds no memory, so that workers hand it to a thread that writes.
+/// An event of one packet or flow. It holds no memory, so that workers hand it to a thread that writes.
 struct Event {
-  enum class Kind : std::uint8_t { alert, drop };
+  enum class Kind : std::uint8_t { alert, anomaly, dns, drop, flow, http, tls };
   enum Flag : std::uint8_t { kIpv6 = 1, kPorts = 2, kIcmp = 4, kToServer = 8, kBlocked = 16, kFlowEnd = 32 };
   static constexpr std::uint16_t kNoPort = std::numeric_limits<std::uint16_t>::max();
 
   const CompiledRules* rules = nullptr;  ///< The owner of `rule`. Must live until the event is written.
-  const ActiveRule* rule = nullptr;
-  std::uint64_t time = 0;    ///< Microseconds since 1970.
-  std::uint64_t flow = 0;    ///< TrackedFlow::id
-  std::uint64_t number = 0;  ///< Of the packet in its capture, from 1; 0: not of a capture.
+  const ActiveRule* rule = nullptr;      ///< Of an alert or a drop.
+  std::uint64_t time = 0;                ///< Microseconds since 1970.
+  std::uint64_t flow = 0;                ///< TrackedFlow::id
+  std::uint64_t number = 0;              ///< Of the packet in its capture, from 1; 0: not of a capture.
   std::array<std::uint64_t, 2> source{}, destination{};
   std::uint32_t length = 0;  ///< Bytes of the IP packet.
   std::uint16_t source_port = 0, destination_port = 0;
@@ -48,12 +48,13 @@ struct EveFormat {
   std::uint16_t community_seed = 0;
 };
 
-/// Returns the event as one line of JSON, without the end of the line.
-std::string to_json(const Event& event, const EveFormat& format = {});
-/// Returns an event of another type; `event` says to which flow it belongs. `members` are the other members of the
-/// object, as JSON text without braces.
-std::string to_json(const Event& event, std::string_view type, const std::string& members);
-/// Adds members to an event's line.
-void add_members(std::string& line, const std::string& members);
+/// The types of events, in the order of Event::Kind.
+inline constexpr std::array<std::string_view, 7> kEventTypes{"alert", "anomaly", "dns", "drop", "flow", "http", "tls"};
+
+/// Returns the event as one line of JSON, without the end of the line. `members` are further members of the object, as
+/// JSON text without braces. Events without a rule have no others.
+std::string to_json(const Event& event, std::string_view members = {}, const EveFormat& format = {});
+/// Returns an event that belongs to no flow, at `now`, in microseconds since 1970.
+std::string to_json(std::string_view type, std::uint64_t now, std::string_view members);
 
 }  // namespace penumbra::ids

@@ -117,9 +117,11 @@ std::string tls_members(const TlsSession& session) {
   return members_of({{"tls", std::move(json)}});
 }
 
-std::string flow_members(const FlowRecord& record, Application application, const TcpSession* tcp) {
+std::string flow_members(const StreamSession& session) {
+  const FlowRecord& record = session.record;
+  const TcpSession* const tcp = session.tcp ? &*session.tcp : nullptr;
   Json json = Json::object();
-  if (application != Application::none) json["app_proto"] = std::string(to_string(application));
+  if (session.application != Application::none) json["app_proto"] = std::string(to_string(session.application));
   json["flow"] = {{"pkts_toserver", record.packets[1]},
                   {"pkts_toclient", record.packets[0]},
                   {"bytes_toserver", record.bytes[1]},
@@ -130,6 +132,8 @@ std::string flow_members(const FlowRecord& record, Application application, cons
                   {"state", state_of(record, tcp)},
                   {"reason", record.has_timed_out ? "timeout" : "shutdown"},
                   {"alerted", record.alerted}};
+  if (session.flow.fate == TrackedFlow::Fate::drop) json["flow"]["action"] = "drop";
+  if (session.flow.fate == TrackedFlow::Fate::pass) json["flow"]["action"] = "pass";
   if (tcp == nullptr) return members_of(json);
   const std::uint8_t flags = record.tcp_flags[0] | record.tcp_flags[1];
   json["tcp"] = {{"tcp_flags", fmt::format("{:02x}", flags)},

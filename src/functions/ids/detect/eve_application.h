@@ -10,7 +10,7 @@
 #include "functions/ids/applications/dns_message.h"
 #include "functions/ids/applications/http_transaction.h"
 #include "functions/ids/applications/tls_session.h"
-#include "functions/ids/detect/stream_inspector.h"
+#include "functions/ids/detect/stream_session.h"
 
 namespace penumbra::ids {
 
@@ -18,8 +18,7 @@ std::string alert_members(Application application, const HttpTransaction* http);
 std::string http_members(const HttpTransaction& transaction);
 std::string dns_members(const DnsMessage& message);
 std::string tls_members(const TlsSession& session);
-/// `tcp` is null for other flows.
-std::string flow_members(const FlowRecord& record, Application application, const TcpSession* tcp);
+std::string flow_members(const StreamSession& session);
 std::string anomaly_members(std::string_view type, std::string_view event, Application application);
 
 }  // namespace penumbra::ids

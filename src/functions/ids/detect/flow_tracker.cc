@@ -23,13 +23,12 @@ void follow_tcp(TrackedFlow& flow, std::uint8_t flags, bool to_server) {
   if ((flags & (kSyn | kAck)) == kAck && to_server && flow.syn_ack) flow.established = true;
 }
 
-/// Returns how long a flow may be idle.
+}  // namespace
+
 std::uint64_t timeout_of(const TrackedFlow& flow, std::uint8_t protocol) {
   if (protocol == ip_protocol::kTcp) return (flow.is_closed() || !flow.established ? 60 : 600) * kSecond;
   return (flow.established ? 300 : 30) * kSecond;
 }
-
-}  // namespace
 
 FlowTracker::FlowTracker(const FlowLimits& limits)
     : limits_(limits), entries_(std::max<std::size_t>(limits.flows, 1)), buckets_(std::bit_ceil(entries_.size() * 2)) {

@@ -17,7 +17,8 @@ namespace penumbra::ids {
 struct TrackedFlow {
   enum class Fate : std::uint8_t {
     inspect,
-    pass,  ///< A pass rule about addresses alone has matched, or an exception policy bypasses the flow.
+    pass,    ///< A pass rule about addresses or a stream has matched: no rule is evaluated.
+    bypass,  ///< An exception policy lets the flow pass unseen.
     drop,
   };
   std::uint64_t id = 0;
@@ -33,14 +34,16 @@ struct TrackedFlow {
   bool is_closed() const { return reset || (fin_to_server && fin_to_client); }
 };
 
+/// Returns how many microseconds a flow may be idle. The times are those of Suricata's default configuration.
+std::uint64_t timeout_of(const TrackedFlow& flow, std::uint8_t protocol);
+
 struct FlowLimits {
   std::size_t flows = std::size_t{1} << 16;
   SipHashKey key = {};             ///< Makes the places of flows unpredictable.
   std::uint64_t first_number = 0;  ///< The first flow has the next number.
 };
 
-/// A table of fixed size. A flow that was idle for too long is a new flow when its next packet comes; the times are
-/// those of Suricata's default configuration.
+/// A table of fixed size. A flow that was idle for too long is a new flow when its next packet comes.
 class FlowTracker {
  public:
   explicit FlowTracker(const FlowLimits& limits = {});

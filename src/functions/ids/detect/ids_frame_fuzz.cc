@@ -60,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const std::uint64_t now : {1U, 2U}) detector->inspect(kRuleSet, packet, now, alerts);
   for (const auto& alert : alerts) {
     const std::string event =
-        ids::to_json(ids::make_event(alert, packet, kRuleSet, 1), {.ports = {}, .community_id = true});
+        ids::to_json(ids::make_event(alert, packet, kRuleSet, 1), {}, {.ports = {}, .community_id = true});
     penumbra::fuzzing::require(event.starts_with('{') && event.ends_with('}') && event.find('\n') == std::string::npos);
   }
   return 0;

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "functions/ids/detect/eve_application.h"
-#include "functions/ids/detect/stream_session.h"
 #include "packet/parse.h"
 
 namespace penumbra::ids {
@@ -34,13 +33,18 @@ PacketView view_of(const std::vector<std::uint8_t>& frame) {
 
 }  // namespace
 
-StreamInspector::StreamInspector(const CompiledRules& rules, const Limits& limits, EventSink& sink)
-    : rules_(rules), limits_(limits), sink_(sink), detector_(limits.detector), streams_(limits.streams) {}
+StreamInspector::StreamInspector(const Limits& limits, EventSink& sink)
+    : limits_(limits), sink_(sink), detector_(limits.detector), streams_(limits.streams) {}
 
 StreamInspector::~StreamInspector() {
-  for (Session& session : sessions_) {
+  sessions_.visit([this](StreamSession& session) {
     if (session.tcp) session.tcp->release(streams_);
-  }
+  });
+}
+
+void StreamInspector::use(const CompiledRules& rules, bool is_inline) {
+  rules_ = &rules;
+  is_inline_ = streams_.options.immediate = is_inline;
 }
 
 StreamPolicy StreamInspector::policy_of(const PacketView& packet, const PacketView::Address& address) const {
@@ -51,71 +55,93 @@ StreamPolicy StreamInspector::policy_of(const PacketView& packet, const PacketVi
   return policy;
 }
 
-StreamInspector::Session& StreamInspector::session_of(const FlowTracker::Found& found, const PacketView& packet,
-                                                      std::span<const std::uint8_t> frame, std::uint64_t now) {
-  auto place = by_flow_.find(found.flow->id);
-  if (place == by_flow_.end()) {
-    while (sessions_.size() >= limits_.most_sessions) end_session(sessions_.front(), true);
-    Session& made = sessions_.emplace_back();
-    place = by_flow_.emplace(found.flow->id, std::prev(sessions_.end())).first;
+StreamSession& StreamInspector::session_of(const FlowTracker::Found& found, const PacketView& packet,
+                                           std::span<const std::uint8_t> frame) {
+  StreamSession* known = sessions_.find(found.flow->id);
+  if (known == nullptr) {
+    while (sessions_.size() >= limits_.most_sessions) end_session(*sessions_.find_oldest(), true);
+    known = &sessions_.add(*found.flow, packet.protocol());
     ++opened_;
-    made.flow = *found.flow;
-    made.record.first = now;
+    known->record.first = origin_.now;
+    known->port = origin_.port;
     const PacketHeaders& headers = packet.headers();
-    made.server_port = found.to_server ? headers.destination_port : headers.source_port;
+    known->server_port = found.to_server ? headers.destination_port : headers.source_port;
     if (packet.is_tcp()) {
       const StreamPolicy source = policy_of(packet, packet.source()),
                          destination = policy_of(packet, packet.destination());
-      made.tcp.emplace(found.to_server ? std::array{source, destination} : std::array{destination, source});
+      known->tcp.emplace(found.to_server ? std::array{source, destination} : std::array{destination, source});
     }
   }
-  sessions_.splice(sessions_.end(), sessions_, place->second);
-  Session& session = *place->second;
-  Session::Side& side = session.side(found.to_server);
+  StreamSession::Side& side = known->side(found.to_server);
   if (side.frame.empty()) {
     const std::size_t size = std::min<std::size_t>(frame.size(), packet.headers().payload);
     side.frame.assign(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(size));
   }
-  session.record.last = std::max(session.record.last, now);
   const std::size_t direction = found.to_server ? 1 : 0;
-  ++session.record.packets[direction];
-  session.record.bytes[direction] += frame.size();
-  session.record.tcp_flags[direction] |= packet.headers().tcp_flags;
-  return session;
+  ++known->record.packets[direction];
+  known->record.bytes[direction] += frame.size();
+  known->record.tcp_flags[direction] |= packet.headers().tcp_flags;
+  return *known;
+}
+
+/// Gives an event with the result of `members`, if anyone wants it.
+template <class Members>
+void StreamInspector::log(bool to_server, Event::Kind kind, const Members& members) {
+  if (!sink_.wants(kind)) return;
+  Event event = event_of(to_server);
+  event.kind = kind;
+  sink_.on_event(event, members());
 }
 
 void StreamInspector::end_old_sessions(std::uint64_t now) {
-  constexpr std::uint64_t kLongest = 600000000;
-  while (!sessions_.empty() && now > sessions_.front().record.last + kLongest) end_session(sessions_.front(), true);
+  origin_.now = std::max(origin_.now, now);
+  while (StreamSession* const session = sessions_.find_expired(now)) end_session(*session, true);
 }
 
-void StreamInspector::end_session(Session& session, bool by_timeout) {
-  Session* const interrupted = current_;
+void StreamInspector::end_session(StreamSession& session, bool by_timeout) {
+  StreamSession* const interrupted = current_;
   TrackedFlow* const interrupted_flow = flow_;
   current_ = &session;
   flow_ = &session.flow;
   is_flow_end_ = true;
-  is_passed_ = session.flow.fate == TrackedFlow::Fate::pass;
+  is_passed_ = session.flow.fate != TrackedFlow::Fate::inspect;
   session.record.has_timed_out = by_timeout;
   if (session.tcp) session.tcp->finish(streams_, *this);
   if (session.parser != nullptr) {
     for (const bool to_server : {true, false}) session.parser->end(to_server, *this);
   }
   for (const bool to_server : {true, false}) inspect_raw(to_server);
-  log(true, "flow", flow_members(session.record, session.application, session.tcp ? &*session.tcp : nullptr));
-  const auto place = by_flow_.find(session.flow.id);
-  sessions_.erase(place->second);
-  by_flow_.erase(place);
+  log(true, Event::Kind::flow, [&] { return flow_members(session); });
+  streams_.memory.charge(session.charged, 0);
+  sessions_.remove(session);
   is_flow_end_ = is_passed_ = false;
   current_ = interrupted;
   flow_ = interrupted_flow;
 }
 
 void StreamInspector::finish() {
-  while (!sessions_.empty()) end_session(sessions_.front(), false);
+  while (StreamSession* const session = sessions_.find_oldest()) end_session(*session, false);
 }
 
-SessionFacts StreamInspector::facts_of(const Session& session) const {
+/// Frees the memory of a session whose packets are not inspected any more.
+void StreamInspector::give_up(StreamSession& session) {
+  if (session.tcp) session.tcp->release(streams_);
+  session.parser = nullptr;
+  session.tls = nullptr;
+  give_up_recognition(session);
+  for (StreamSession::Side& side : session.sides) {
+    side.raw = {};
+    side.inspected = 0;
+  }
+}
+
+void StreamInspector::account(StreamSession& session) {
+  const std::size_t now = session.text_memory();
+  streams_.memory.charge(session.charged, now);
+  session.charged = now;
+}
+
+SessionFacts StreamInspector::facts_of(const StreamSession& session) const {
   SessionFacts facts{.application = session.application, .has_parser = session.parser != nullptr};
   if (session.tcp) facts.sent = {session.tcp->sent(false), session.tcp->sent(true)};
   if (session.tls != nullptr) {
@@ -125,58 +151,108 @@ SessionFacts StreamInspector::facts_of(const Session& session) const {
   return facts;
 }
 
-bool StreamInspector::inspect(std::span<const std::uint8_t> frame, std::uint64_t now, std::uint64_t number) {
-  const PacketView packet(frame, parse_headers(frame.data(), frame.size(), frame.size()));
-  if (!packet.is_readable()) return false;
-  now_ = now;
-  number_ = number;
-  end_old_sessions(now);
-  const FlowTracker::Found found = detector_.track(packet, now);
-  if (found.flow == nullptr) return true;
-  Session& session = session_of(found, packet, frame, now);
+Inspection StreamInspector::inspect(const PacketView& packet, std::span<const std::uint8_t> frame,
+                                    const PacketOrigin& origin, const Prefilter& prefilter) {
+  end_old_sessions(origin.now);
+  origin_ = origin;
+  outcome_ = {};
+  const FlowTracker::Found found = detector_.track(packet, origin.now);
+  if (found.flow == nullptr) return outcome_;
+  StreamSession& session = session_of(found, packet, frame);
   current_ = &session;
   flow_ = found.flow;
-  is_passed_ = flow_->fate == TrackedFlow::Fate::pass;
-  if (session.tcp && session.tcp->is_midstream()) flow_->established = true;
-  if (!is_passed_) inspect_packet(session, packet, found.to_server);
-  const PacketHeaders& headers = packet.headers();
-  const bool has_transport = !headers.has(PacketHeaders::kLaterFragment) && !headers.has(PacketHeaders::kFragment);
-  if (session.tcp && has_transport && headers.payload >= headers.transport + 20U) {
-    const auto header = frame.subspan(headers.transport, headers.payload - headers.transport);
-    session.tcp->add(read_tcp_segment(header, packet.payload()), found.to_server, streams_, *this);
-  } else if (!session.tcp && has_transport) {
-    read_datagram(session, packet, found.to_server);
+  outcome_.flow = found.flow;
+  outcome_.to_server = found.to_server;
+  outcome_.fate = found.flow->fate;
+  is_passed_ = outcome_.fate == TrackedFlow::Fate::pass;
+  if (outcome_.fate == TrackedFlow::Fate::bypass || (is_inline_ && outcome_.fate == TrackedFlow::Fate::drop)) {
+    give_up(session);
+  } else {
+    follow(session, packet, frame, found.to_server, prefilter);
   }
   session.flow = *flow_;
+  sessions_.touch(session, origin.now);
+  account(session);
   current_ = nullptr;
   flow_ = nullptr;
-  return true;
+  return outcome_;
 }
 
-/// Evaluates the rules for packets, and those for streams on packets that are part of no stream.
-void StreamInspector::inspect_packet(Session& session, const PacketView& packet, bool to_server) {
+void StreamInspector::follow(StreamSession& session, const PacketView& packet, std::span<const std::uint8_t> frame,
+                             bool to_server, const Prefilter& prefilter) {
+  const PacketHeaders& headers = packet.headers();
+  const bool has_transport = !headers.has(PacketHeaders::kLaterFragment) && !headers.has(PacketHeaders::kFragment);
+  if (session.tcp && session.tcp->is_midstream()) flow_->established = true;
+  if (session.tcp && has_transport && headers.payload >= headers.transport + 20U) {
+    const auto header = frame.subspan(headers.transport, headers.payload - headers.transport);
+    TcpSegment segment = read_tcp_segment(header, packet.payload());
+    if (is_inline_ && session.tcp->is_repetition(segment, to_server)) {
+      rewritten_.assign(frame.begin(), frame.end());
+      const std::span payload = std::span(rewritten_).subspan(headers.payload, segment.payload.size());
+      if (session.tcp->impose(segment, payload, to_server, streams_, *this)) {
+        outcome_.payload = segment.payload = payload;
+        const PacketView changed(rewritten_, headers);
+        inspect_packet(session, changed, to_server, Needs::packet, {});
+        return follow_segment(session, changed, segment, to_server);
+      }
+    }
+    inspect_packet(session, packet, to_server, Needs::packet, prefilter);
+    return follow_segment(session, packet, segment, to_server);
+  }
+  inspect_packet(session, packet, to_server, Needs::packet, prefilter);
+  if (session.tcp && session.tcp->state() != TcpSession::State::none) return;
+  inspect_packet(session, packet, to_server, Needs::stream, {});
+  if (has_transport) read_datagram(session, packet, to_server);
+}
+
+/// Hands a segment to its connection. Rules for streams are evaluated on the packet if it is part of no connection.
+void StreamInspector::follow_segment(StreamSession& session, const PacketView& packet, const TcpSegment& segment,
+                                     bool to_server) {
+  // A packet that is dropped does not reach its receiver.
+  if (is_inline_ && outcome_.rule != nullptr && outcome_.rule->rule->action != Action::pass) return;
+  const bool is_followed = session.tcp->add(segment, to_server, streams_, *this);
+  // An inline system decides now, and cannot wait for more bytes.
+  if (is_inline_) inspect_raw(to_server);
+  if (is_followed || segment.payload.empty()) return;
+  outcome_.is_midstream = true;
+  inspect_packet(session, packet, to_server, Needs::stream, {});
+}
+
+/// Evaluates the rules with these needs on a packet.
+void StreamInspector::inspect_packet(StreamSession& session, const PacketView& packet, bool to_server, Needs needs,
+                                     const Prefilter& prefilter) {
+  if (is_passed_ || (needs == Needs::stream && packet.payload().empty())) return;
   packet.fill(buffers_);
-  Subject subject{.packet = packet, .buffers = buffers_, .flow = {flow_, to_server}, .now = now_};
-  SessionFacts facts = facts_of(session);
-  subject.session = &facts;
-  const auto run = [&] {
-    alerts_.clear();
-    const Detector::Decision decision = detector_.inspect(rules_, subject, alerts_);
-    for (const Detector::Alert& alert : alerts_) report(alert, packet, nullptr);
-    if (decision.rule == nullptr || decision.rule->rule->action != Action::pass) return false;
-    if (is_about_ends(*decision.rule->rule)) flow_->fate = TrackedFlow::Fate::pass;
-    return true;
-  };
-  is_passed_ = run();
-  const bool is_followed =
-      session.tcp && (session.tcp->state() != TcpSession::State::none ||
-                      (packet.headers().tcp_flags & TcpSegment::kSyn) != 0 || streams_.options.midstream);
-  if (is_passed_ || is_followed || packet.payload().empty()) return;
-  subject.needs = Needs::stream;
-  is_passed_ = run();
+  const SessionFacts facts = facts_of(session);
+  const Subject subject{.packet = packet,
+                        .buffers = buffers_,
+                        .flow = {flow_, to_server},
+                        .now = origin_.now,
+                        .needs = needs,
+                        .session = &facts};
+  alerts_.clear();
+  const Detector::Decision decision = [&] {
+    if (prefilter.patterns) return detector_.inspect(*rules_, subject, *prefilter.patterns, alerts_);
+    if (prefilter.found != nullptr) return detector_.inspect(*rules_, subject, *prefilter.found, alerts_);
+    return detector_.inspect(*rules_, subject, alerts_);
+  }();
+  decide(decision, Needs::packet);
+  for (const Detector::Alert& alert : alerts_) report(alert, packet, nullptr);
+  if (decision.rule == nullptr || decision.rule->rule->action != Action::pass) return;
+  if (is_about_ends(*decision.rule->rule)) flow_->fate = TrackedFlow::Fate::pass;
+  is_passed_ = true;
 }
 
-void StreamInspector::read_datagram(Session& session, const PacketView& packet, bool to_server) {
+/// Adds a decision to those about the packet. The first one counts. At the end of a flow nothing is left to decide.
+void StreamInspector::decide(const Detector::Decision& decision, Needs needs) {
+  if (is_flow_end_) return;
+  outcome_.has_exceeded_limits |= decision.has_exceeded_limits;
+  if (decision.rule == nullptr || outcome_.rule != nullptr) return;
+  outcome_.rule = decision.rule;
+  outcome_.is_about_flow = needs != Needs::packet;
+}
+
+void StreamInspector::read_datagram(StreamSession& session, const PacketView& packet, bool to_server) {
   if (packet.payload().empty() || packet.protocol() != ip_protocol::kUdp) return;
   if (session.application == Application::none && session.record.packets[0] + session.record.packets[1] <= 4) {
     const Application found = recognize_datagram(packet.payload(), session.server_port);
@@ -189,8 +265,9 @@ void StreamInspector::read_datagram(Session& session, const PacketView& packet, 
   if (session.parser != nullptr) session.parser->read(to_server, packet.payload(), *this);
 }
 
-void StreamInspector::begin_application(Session& session, Application application) {
+void StreamInspector::begin_application(StreamSession& session, Application application) {
   session.application = application;
+  ++applications_[static_cast<std::size_t>(application)];
   session.parser = make_parser(application, session.tcp.has_value());
   if (application == Application::tls) session.tls = static_cast<const TlsParser*>(session.parser.get());
   for (const bool to_server : {true, false}) {
@@ -200,16 +277,16 @@ void StreamInspector::begin_application(Session& session, Application applicatio
   }
 }
 
-void StreamInspector::recognize(Session& session, bool to_server) {
-  Session::Side& side = session.side(to_server);
+void StreamInspector::recognize(StreamSession& session, bool to_server) {
+  StreamSession::Side& side = session.side(to_server);
   const Recognition found = recognize_stream(to_server, bytes_of(side.early), session.server_port);
   if (found.application != Application::none) return begin_application(session, found.application);
   side.is_unrecognizable = !found.needs_more;
   if (session.side(!to_server).is_unrecognizable && side.is_unrecognizable) give_up_recognition(session);
 }
 
-void StreamInspector::give_up_recognition(Session& session) {
-  for (Session::Side& side : session.sides) {
+void StreamInspector::give_up_recognition(StreamSession& session) {
+  for (StreamSession::Side& side : session.sides) {
     side.is_unrecognizable = true;
     side.early = {};
   }
@@ -221,14 +298,15 @@ void StreamInspector::evaluate(bool to_server, Needs needs, const SessionFacts& 
   const std::vector<std::uint8_t>& frame = current_->side(to_server).frame;
   if (is_passed_ || frame.empty()) return;
   const PacketView packet = view_of(frame);
-  Subject subject{.packet = packet, .buffers = buffers, .flow = {flow_, to_server}, .now = now_, .needs = needs};
+  Subject subject{.packet = packet, .buffers = buffers, .flow = {flow_, to_server}, .now = origin_.now, .needs = needs};
   subject.session = &facts;
   subject.before = before;
   alerts_.clear();
-  const Detector::Decision decision = detector_.inspect(rules_, subject, alerts_);
+  const Detector::Decision decision = detector_.inspect(*rules_, subject, alerts_);
+  decide(decision, needs);
   for (const Detector::Alert& alert : alerts_) {
     if (transaction != nullptr) {
-      const std::pair key(*transaction, alert.rule);
+      const std::pair key(*transaction, alert.rule->key);
       if (std::ranges::find(current_->alerted, key) != current_->alerted.end()) continue;
       if (current_->alerted.size() == kMostAlerted) current_->alerted.erase(current_->alerted.begin());
       current_->alerted.push_back(key);
@@ -243,34 +321,34 @@ void StreamInspector::evaluate(bool to_server, Needs needs, const SessionFacts& 
 }
 
 void StreamInspector::report(const Detector::Alert& alert, const PacketView& packet, const HttpTransaction* http) {
-  Event event = make_event(alert, packet, rules_, now_);
-  event.number = number_;
+  Event event = make_event(alert, packet, *rules_, origin_.now);
+  event.number = origin_.number;
+  event.port = current_->port;
   if (is_flow_end_) event.flags |= Event::kFlowEnd;
+  const Action action = alert.rule->rule->action;
+  if (is_inline_ && !is_flow_end_ && action != Action::alert && action != Action::pass) event.flags |= Event::kBlocked;
   current_->record.alerted = true;
-  sink_.on_alert(event, alert_members(current_->application, http));
+  sink_.on_event(event, alert_members(current_->application, http));
 }
 
 Event StreamInspector::event_of(bool to_server) const {
   const std::vector<std::uint8_t>& frame = current_->side(to_server).frame;
   const std::vector<std::uint8_t>& other = current_->side(!to_server).frame;
   Event event = make_event({.to_server = to_server, .flow = current_->flow.id}, view_of(frame.empty() ? other : frame),
-                           rules_, now_);
+                           *rules_, origin_.now);
   if (frame.empty()) {
     std::swap(event.source, event.destination);
     std::swap(event.source_port, event.destination_port);
   }
-  event.number = number_;
+  event.number = origin_.number;
+  event.port = current_->port;
   if (is_flow_end_) event.flags |= Event::kFlowEnd;
   return event;
 }
 
-void StreamInspector::log(bool to_server, std::string_view type, const std::string& members) {
-  sink_.on_log(event_of(to_server), type, members);
-}
-
 /// Evaluates rules on the bytes of a direction that were not inspected.
 void StreamInspector::inspect_raw(bool to_server) {
-  Session::Side& side = current_->side(to_server);
+  StreamSession::Side& side = current_->side(to_server);
   if (side.inspected == side.raw.size()) return;
   SessionFacts facts = facts_of(*current_);
   facts.is_stream = true;
@@ -294,8 +372,8 @@ void StreamInspector::inspect_raw(bool to_server) {
 }
 
 void StreamInspector::on_text(bool to_server, const StreamText& text) {
-  Session& session = *current_;
-  Session::Side& side = session.side(to_server);
+  StreamSession& session = *current_;
+  StreamSession::Side& side = session.side(to_server);
   if (session.tcp && session.tcp->was_established()) flow_->established = true;
   std::span<const std::uint8_t> rest = text.fresh_bytes();
   while (!rest.empty()) {
@@ -318,8 +396,8 @@ void StreamInspector::on_text(bool to_server, const StreamText& text) {
 }
 
 void StreamInspector::on_gap(bool to_server, std::uint64_t bytes) {
-  Session& session = *current_;
-  Session::Side& side = session.side(to_server);
+  StreamSession& session = *current_;
+  StreamSession::Side& side = session.side(to_server);
   inspect_raw(to_server);
   side.raw_place += side.raw.size() + bytes;
   side.raw.clear();
@@ -334,8 +412,21 @@ void StreamInspector::on_end(bool to_server) {
 }
 
 void StreamInspector::on_event(bool to_server, StreamEvent event) {
+  switch (event) {
+    case StreamEvent::flow_limit:
+    case StreamEvent::memory_limit:
+    case StreamEvent::too_many_segments:
+      outcome_.lacks_memory = !is_flow_end_;
+      break;
+    case StreamEvent::out_of_window:
+    case StreamEvent::data_after_fin:
+      outcome_.is_invalid = !is_flow_end_;
+      break;
+    default:
+      break;
+  }
   if (event == StreamEvent::midstream || event == StreamEvent::depth_reached) return;
-  log(to_server, "anomaly", anomaly_members("stream", to_string(event), Application::none));
+  log(to_server, Event::Kind::anomaly, [&] { return anomaly_members("stream", to_string(event), Application::none); });
 }
 
 void StreamInspector::on_message(const ApplicationMessage& message) {
@@ -354,20 +445,21 @@ void StreamInspector::on_http_end(bool to_server, const HttpTransaction& transac
 }
 
 void StreamInspector::on_http(const HttpTransaction& transaction) {
-  log(true, "http", http_members(transaction));
+  log(true, Event::Kind::http, [&] { return http_members(transaction); });
 }
 
 void StreamInspector::on_dns(bool to_server, const DnsMessage& message) {
-  log(to_server, "dns", dns_members(message));
+  log(to_server, Event::Kind::dns, [&] { return dns_members(message); });
 }
 
 void StreamInspector::on_tls(const TlsSession& tls) {
-  log(true, "tls", tls_members(tls));
+  log(true, Event::Kind::tls, [&] { return tls_members(tls); });
 }
 
 void StreamInspector::on_application_event(bool to_server, ApplicationEvent event) {
-  log(to_server, "anomaly",
-      anomaly_members("applayer", kApplicationEventNames[static_cast<std::size_t>(event)], current_->application));
+  log(to_server, Event::Kind::anomaly, [&] {
+    return anomaly_members("applayer", kApplicationEventNames[static_cast<std::size_t>(event)], current_->application);
+  });
 }
 
 }  // namespace penumbra::ids

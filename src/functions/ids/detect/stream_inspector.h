@@ -5,13 +5,10 @@
 
 #include <array>
 #include <cstdint>
-#include <list>
-#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "functions/ids/applications/parser.h"
@@ -19,24 +16,47 @@
 #include "functions/ids/detect/detector.h"
 #include "functions/ids/detect/eve.h"
 #include "functions/ids/detect/session_facts.h"
-#include "functions/ids/streams/tcp_session.h"
+#include "functions/ids/detect/session_table.h"
+#include "functions/ids/streams/stream_settings.h"
 
 namespace penumbra::ids {
 
-/// The packets of a flow, by direction: to the client, to the server.
-struct FlowRecord {
-  std::array<std::uint64_t, 2> packets{}, bytes{};
-  std::array<std::uint8_t, 2> tcp_flags{};
-  std::uint64_t first = 0, last = 0;  ///< Microseconds since 1970.
-  bool alerted = false, has_timed_out = false;
+/// Where a packet comes from.
+struct PacketOrigin {
+  std::uint64_t now = 0;                ///< Microseconds since 1970.
+  std::uint64_t number = 0;             ///< The packet's place in its capture, from 1; 0: no capture.
+  std::uint16_t port = Event::kNoPort;  ///< The port of the router that received the packet.
 };
 
-/// Takes events. `members` are further members of the event's object, as JSON text without braces.
+/// Holds the findings of a search in a packet's payload. If nothing is set, the detector searches.
+struct Prefilter {
+  const patterns_found* found = nullptr;  ///< By the shader.
+  // NOLINTNEXTLINE(readability-redundant-member-init): initialisers may omit the member
+  std::optional<std::span<const std::uint32_t>> patterns = {};  ///< By Hyperscan.
+};
+
+/// Tells what became of a packet.
+struct Inspection {
+  TrackedFlow* flow = nullptr;  ///< Valid until the next packet. Null: the table of flows is full.
+  bool to_server = true;
+  TrackedFlow::Fate fate = TrackedFlow::Fate::inspect;  ///< The flow's, before the packet.
+  const ActiveRule* rule = nullptr;  ///< The first rule that matched and whose action is not `alert`.
+  bool is_about_flow = false;        ///< The rule has matched a stream or a message, of which the packet is a part.
+  bool has_exceeded_limits = false;  ///< A verification ended by a limit, so that a match may be missed.
+  bool lacks_memory = false;         ///< The segment was not taken, because there is no room for it.
+  bool is_invalid = false;           ///< The segment was not taken, because its receiver does not take it either.
+  bool is_midstream = false;         ///< The segment was not taken: the beginning of its connection was not seen.
+  std::span<const std::uint8_t> payload;  ///< To be written over the packet's payload, unless it is empty.
+};
+
+/// Takes events.
 class EventSink {
  public:
   virtual ~EventSink() = default;
-  virtual void on_alert(const Event& event, const std::string& members) = 0;
-  virtual void on_log(const Event& event, std::string_view type, const std::string& members) = 0;
+  /// Returns false if events of the kind need not be made. Alerts are always made.
+  virtual bool wants(Event::Kind /*kind*/) const { return true; }
+  /// `members` are further members of the event's object, as JSON text without braces.
+  virtual void on_event(const Event& event, const std::string& members) = 0;
 };
 
 /// One worker's sessions. Memory of streams is bounded by StreamOptions, the number of sessions by `most_sessions`.
@@ -47,42 +67,57 @@ class StreamInspector : private StreamConsumer, private ApplicationConsumer {
     StreamOptions streams;
     std::size_t most_sessions = std::size_t{1} << 18;
     /// The policies of receivers; the last that has the address counts. Others have StreamPolicy::bsd.
-    std::vector<std::pair<std::shared_ptr<const AddressSet>, StreamPolicy>> policies;
+    StreamPolicies policies;
   };
-  /// The rules and the sink must outlive the inspector.
-  StreamInspector(const CompiledRules& rules, const Limits& limits, EventSink& sink);
+  /// The sink must outlive the inspector.
+  StreamInspector(const Limits& limits, EventSink& sink);
   ~StreamInspector() override;
 
-  /// Inspects an Ethernet frame at `now`, in microseconds. `number` counts packets. Returns false if its headers cannot
-  /// be read.
-  bool inspect(std::span<const std::uint8_t> frame, std::uint64_t now, std::uint64_t number);
+  /// Evaluates `rules` from now on, which must live until others are set. Call before the first packet. If `is_inline`
+  /// is set, the caller drops what Inspection says, and bytes are inspected when they arrive.
+  void use(const CompiledRules& rules, bool is_inline);
+  bool is_inline() const { return is_inline_; }
+  /// Inspects a packet. Precondition: it is readable, and `frame` has its bytes.
+  Inspection inspect(const PacketView& packet, std::span<const std::uint8_t> frame, const PacketOrigin& origin,
+                     const Prefilter& prefilter = {});
+  /// Ends sessions that were idle for too long.
+  void end_old_sessions(std::uint64_t now);
   /// Ends all sessions: at the end of a capture.
   void finish();
 
+  Detector& detector() { return detector_; }
   const Detector& detector() const { return detector_; }
   const StreamContext& streams() const { return streams_; }
   std::uint64_t sessions() const { return opened_; }
+  std::size_t open_sessions() const { return sessions_.size(); }
+  /// Returns how many flows of each protocol were recognized.
+  const std::array<std::uint64_t, kApplications>& applications() const { return applications_; }
 
  private:
-  struct Session;
-
-  Session& session_of(const FlowTracker::Found& found, const PacketView& packet, std::span<const std::uint8_t> frame,
-                      std::uint64_t now);
+  StreamSession& session_of(const FlowTracker::Found& found, const PacketView& packet,
+                            std::span<const std::uint8_t> frame);
   StreamPolicy policy_of(const PacketView& packet, const PacketView::Address& address) const;
-  void end_session(Session& session, bool by_timeout);
-  void end_old_sessions(std::uint64_t now);
-  void inspect_packet(Session& session, const PacketView& packet, bool to_server);
-  void read_datagram(Session& session, const PacketView& packet, bool to_server);
-  void recognize(Session& session, bool to_server);
-  static void give_up_recognition(Session& session);
-  void begin_application(Session& session, Application application);
+  void end_session(StreamSession& session, bool by_timeout);
+  void give_up(StreamSession& session);
+  void account(StreamSession& session);
+  void follow(StreamSession& session, const PacketView& packet, std::span<const std::uint8_t> frame, bool to_server,
+              const Prefilter& prefilter);
+  void follow_segment(StreamSession& session, const PacketView& packet, const TcpSegment& segment, bool to_server);
+  void inspect_packet(StreamSession& session, const PacketView& packet, bool to_server, Needs needs,
+                      const Prefilter& prefilter);
+  void read_datagram(StreamSession& session, const PacketView& packet, bool to_server);
+  void recognize(StreamSession& session, bool to_server);
+  static void give_up_recognition(StreamSession& session);
+  void begin_application(StreamSession& session, Application application);
   void inspect_raw(bool to_server);
   void evaluate(bool to_server, Needs needs, const SessionFacts& facts, const BufferTable& buffers,
                 const BufferTable* before, const HttpTransaction* http, const std::uint64_t* transaction);
+  void decide(const Detector::Decision& decision, Needs needs);
   void report(const Detector::Alert& alert, const PacketView& packet, const HttpTransaction* http);
-  SessionFacts facts_of(const Session& session) const;
+  SessionFacts facts_of(const StreamSession& session) const;
   Event event_of(bool to_server) const;
-  void log(bool to_server, std::string_view type, const std::string& members);
+  template <class Members>
+  void log(bool to_server, Event::Kind kind, const Members& members);
 
   void on_text(bool to_server, const StreamText& text) override;
   void on_gap(bool to_server, std::uint64_t bytes) override;
@@ -95,22 +130,25 @@ class StreamInspector : private StreamConsumer, private ApplicationConsumer {
   void on_tls(const TlsSession& tls) override;
   void on_application_event(bool to_server, ApplicationEvent event) override;
 
-  const CompiledRules& rules_;
+  const CompiledRules* rules_ = nullptr;
+  bool is_inline_ = false;
   Limits limits_;
   EventSink& sink_;
   Detector detector_;
   StreamContext streams_;
-  std::list<Session> sessions_;  ///< The session that was idle the longest comes first.
-  std::unordered_map<std::uint64_t, std::list<Session>::iterator> by_flow_;
+  SessionTable sessions_;
   std::uint64_t opened_ = 0;
+  std::array<std::uint64_t, kApplications> applications_{};
   std::vector<Detector::Alert> alerts_;
   BufferTable buffers_, before_;
+  std::vector<std::uint8_t> rewritten_;  ///< A frame with another payload.
 
   // The packet that is inspected.
-  Session* current_ = nullptr;
+  StreamSession* current_ = nullptr;
   TrackedFlow* flow_ = nullptr;
   const HttpTransaction* http_ = nullptr;
-  std::uint64_t now_ = 0, number_ = 0;
+  Inspection outcome_;
+  PacketOrigin origin_;
   bool is_passed_ = false, is_flow_end_ = false;
 };
 

@@ -11,11 +11,12 @@
 #include "functions/ids/applications/tls_testing.h"
 #include "functions/ids/detect/testing.h"
 #include "functions/ids/rules/variables.h"
+#include "packet/parse.h"
 
 namespace penumbra::ids {
 namespace {
 
-constexpr std::uint8_t kSyn = 2, kAck = 16;
+constexpr std::uint8_t kFin = TcpFrames::kFin, kAck = TcpFrames::kAck;
 
 CompiledRules compile(const std::string& text) {
   RuleSet set;
@@ -27,13 +28,9 @@ CompiledRules compile(const std::string& text) {
 
 class Events : public EventSink {
  public:
-  void on_alert(const Event& event, const std::string& members) override {
-    std::string line = to_json(event);
-    add_members(line, members);
-    alerts.push_back(nlohmann::json::parse(line));
-  }
-  void on_log(const Event& event, std::string_view type, const std::string& members) override {
-    logs[std::string(type)].push_back(nlohmann::json::parse(to_json(event, type, members)));
+  void on_event(const Event& event, const std::string& members) override {
+    const nlohmann::json json = nlohmann::json::parse(to_json(event, members));
+    (event.kind == Event::Kind::alert ? alerts : logs[json["event_type"].get<std::string>()]).push_back(json);
   }
   std::vector<int> sids() const {
     std::vector<int> found;
@@ -46,34 +43,21 @@ class Events : public EventSink {
   std::map<std::string, std::vector<nlohmann::json>> logs;
 };
 
-/// A connection from 10.0.0.1:1000 to 10.0.0.2:PORT.
+/// Inspects the frames of a connection. An inline inspector drops the flow of a packet for which a rule decides.
 class Connection {
  public:
-  explicit Connection(const std::string& rules, StreamInspector::Limits limits = {}, std::uint16_t port = 80)
-      : rules_(compile(rules)), inspector_(rules_, limits, events), port_(port) {}
+  explicit Connection(const std::string& rules, StreamInspector::Limits limits = {}, std::uint16_t port = 80,
+                      bool is_inline = false)
+      : rules_(compile(rules)), inspector_(limits, events), frames_(port) {
+    inspector_.use(rules_, is_inline);
+  }
 
   void handshake() {
-    send(true, "", kSyn);
-    ++next_[1];
-    send(false, "", kSyn | kAck);
-    ++next_[0];
-    send(true, "");
+    for (const Bytes& each : frames_.handshake()) frame(each);
   }
   /// Sends a segment, `after` bytes later than the next one.
-  void send(bool client, const std::string& payload, std::uint8_t flags = kAck, std::uint32_t after = 0) {
-    Packet packet{.source = static_cast<std::uint8_t>(client ? 1 : 2),
-                  .destination = static_cast<std::uint8_t>(client ? 2 : 1),
-                  .protocol = ip_protocol::kTcp,
-                  .tcp_flags = flags,
-                  .source_port = client ? std::uint16_t{1000} : port_,
-                  .destination_port = client ? port_ : std::uint16_t{1000},
-                  .payload = payload};
-    Bytes frame = packet.frame();
-    put(frame, 38, next_[client ? 1 : 0] + after);
-    put(frame, 42, next_[client ? 0 : 1]);
-    frame[48] = 0xFF;  // the window
-    inspector_.inspect(frame, now_ += 1000, ++number_);
-    if (after == 0) next_[client ? 1 : 0] += static_cast<std::uint32_t>(payload.size());
+  void send(bool client, const std::string& payload, std::uint8_t flags = kAck, std::int32_t after = 0) {
+    frame(frames_.segment(client, payload, flags, after));
   }
   /// Sends a text and its acknowledgement.
   void say(bool client, const std::string& text) {
@@ -81,23 +65,25 @@ class Connection {
     for (std::size_t at = 0; at < text.size(); at += kMost) send(client, text.substr(at, kMost));
     send(!client, "");
   }
-  void frame(const Bytes& bytes) { inspector_.inspect(bytes, now_ += 1000, ++number_); }
+  void frame(const Bytes& bytes) {
+    const PacketView packet(bytes, parse_headers(bytes.data(), bytes.size(), bytes.size()));
+    outcome = inspector_.inspect(packet, bytes, {.now = now += 1000, .number = ++number_});
+    if (inspector_.is_inline() && outcome.rule != nullptr) outcome.flow->fate = TrackedFlow::Fate::drop;
+  }
   void finish() { inspector_.finish(); }
-  const StreamInspector& inspector() const { return inspector_; }
+  StreamInspector& inspector() { return inspector_; }
+  /// Returns the rule that decides about the last packet, or 0.
+  std::uint32_t decided() const { return outcome.rule == nullptr ? 0 : outcome.rule->rule->sid; }
 
   Events events;
+  Inspection outcome;  ///< The last packet's.
+  std::uint64_t now = 1000000;
 
  private:
-  static void put(Bytes& frame, std::size_t at, std::uint32_t value) {
-    for (int i = 0; i < 4; ++i)
-      frame[at + static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(value >> (24 - 8 * i));
-  }
-
   CompiledRules rules_;
   StreamInspector inspector_;
-  std::uint16_t port_;
-  std::array<std::uint32_t, 2> next_{5000, 0xFFFFFFF0};  ///< The sequence numbers of the server and the client.
-  std::uint64_t now_ = 1000000, number_ = 0;
+  TcpFrames frames_;
+  std::uint64_t number_ = 0;
 };
 
 using Sids = std::vector<int>;
@@ -113,7 +99,7 @@ TEST(StreamInspector, FindsWhatIsCutAnywhere) {
     connection.handshake();
     // The second part comes first, and one byte at a time.
     for (std::size_t at = first; at < text.size(); ++at) {
-      connection.send(true, text.substr(at, 1), kAck, static_cast<std::uint32_t>(at));
+      connection.send(true, text.substr(at, 1), kAck, static_cast<std::int32_t>(at));
     }
     connection.send(true, text.substr(0, first));
     connection.send(true, text.substr(first));
@@ -293,6 +279,113 @@ TEST(StreamInspector, BoundsTheNumberOfSessions) {
   connection.finish();
   EXPECT_EQ(connection.events.logs["flow"].size(), 9U);
   EXPECT_EQ(connection.inspector().streams().memory.used(), 0U);
+}
+
+constexpr bool kInline = true;
+
+TEST(StreamInspector, DecidesInlineOnThePacketThatCompletesAMatch) {
+  Connection connection(
+      "drop tcp any any -> any any (content:\"evil\"; sid:1;)\n"
+      "drop http any any -> any any (http.uri; content:\"/bad\"; sid:2;)\n",
+      {}, 80, kInline);
+  connection.handshake();
+  connection.send(true, "GET /good HTTP/1.1\r\nA: ev");
+  EXPECT_EQ(connection.decided(), 0U);
+  connection.send(true, "l", kAck, 1);
+  EXPECT_EQ(connection.decided(), 0U);
+  connection.send(true, "il\r\n");
+  EXPECT_EQ(connection.decided(), 1U);
+  EXPECT_TRUE(connection.outcome.is_about_flow);
+  ASSERT_EQ(connection.events.alerts.size(), 1U);
+  EXPECT_EQ(connection.events.alerts[0]["alert"]["action"], "blocked");
+  connection.send(true, "more");
+  EXPECT_EQ(connection.outcome.fate, TrackedFlow::Fate::drop);
+  EXPECT_LT(connection.inspector().streams().memory.used(), 1000U) << "a dropped flow keeps its headers only";
+
+  Connection other("drop http any any -> any any (http.uri; content:\"/bad\"; sid:2;)\n", {}, 80, kInline);
+  other.handshake();
+  other.send(true, "GET /bad HTTP/1.1\r\n");
+  EXPECT_EQ(other.decided(), 0U);
+  other.send(true, "\r\n");
+  EXPECT_EQ(other.decided(), 2U);
+}
+
+TEST(StreamInspector, LetsTheFirstBytesCountInline) {
+  StreamInspector::Limits limits;
+  limits.policies.emplace_back(std::make_shared<AddressSet>(AddressSet::all()), StreamPolicy::last);
+  Connection connection("drop tcp-pkt any any -> any any (content:\"evil\"; sid:1;)\n", limits, 80, kInline);
+  connection.handshake();
+  connection.send(true, "good");
+  connection.send(true, "....evil", kAck, -4);
+  ASSERT_EQ(connection.outcome.payload.size(), 8U) << "the first four bytes were received before";
+  EXPECT_EQ(std::string(connection.outcome.payload.begin(), connection.outcome.payload.end()), "goodevil");
+  EXPECT_EQ(connection.decided(), 1U);
+
+  Connection other("drop tcp-pkt any any -> any any (content:\"evil\"; sid:1;)\n", limits, 80, kInline);
+  other.handshake();
+  other.send(true, "good", kAck, 100);
+  other.send(true, "evil", kAck, 100);
+  EXPECT_EQ(std::string(other.outcome.payload.begin(), other.outcome.payload.end()), "good");
+  EXPECT_EQ(other.decided(), 0U) << "the rules see the bytes that are sent";
+  EXPECT_EQ(other.events.logs["anomaly"].size(), 1U);
+  other.send(true, "good", kAck, 100);
+  EXPECT_TRUE(other.outcome.payload.empty());
+}
+
+TEST(StreamInspector, TellsWhichSegmentsWereNotInspected) {
+  StreamInspector::Limits limits;
+  limits.streams.flow_limit = 1000;
+  Connection connection("alert tcp any any -> any any (content:\"a\"; sid:1;)\n", limits, 80, kInline);
+  connection.send(true, "a");
+  EXPECT_TRUE(connection.outcome.is_midstream);
+  EXPECT_EQ(connection.events.sids(), Sids{1}) << "a rule for streams sees the packet instead";
+
+  Connection other("alert tcp any any -> any any (content:\"a\"; sid:1;)\n", limits, 80, kInline);
+  other.handshake();
+  other.send(true, "a", kAck, 990);
+  EXPECT_FALSE(other.outcome.lacks_memory);
+  other.send(true, "abc", kAck, 999);
+  EXPECT_TRUE(other.outcome.lacks_memory);
+  EXPECT_FALSE(other.outcome.is_invalid);
+  other.send(true, "a", kAck, 70000);
+  EXPECT_TRUE(other.outcome.is_invalid) << "beyond the server's window";
+  other.send(true, "", kFin | kAck);
+  other.send(true, "a", kAck, 1);
+  EXPECT_TRUE(other.outcome.is_invalid) << "after the end";
+}
+
+TEST(StreamInspector, CountsTextsAndParsersAsMemory) {
+  StreamInspector::Limits limits;
+  limits.streams.memory = 100000;
+  Connection connection("alert http any any -> any any (http.uri; content:\"a\"; sid:1;)\n", limits);
+  connection.handshake();
+  connection.say(true, "POST / HTTP/1.1\r\nContent-Length: 90000\r\n\r\n");
+  const std::string piece(1000, '.');
+  for (int i = 0; i < 60; ++i) connection.say(true, piece);
+  EXPECT_GT(connection.inspector().streams().memory.used(), 60000U);
+  EXPECT_EQ(connection.inspector().streams().counters.of(StreamEvent::memory_limit), 0U);
+  for (int i = 0; i < 30; ++i) connection.say(true, piece);
+  EXPECT_GT(connection.inspector().streams().counters.of(StreamEvent::memory_limit), 0U);
+  EXPECT_LT(connection.inspector().streams().memory.used(), 160000U);
+  connection.finish();
+  EXPECT_EQ(connection.inspector().streams().memory.used(), 0U);
+}
+
+TEST(StreamInspector, EndsSessionsWhoseTimeIsOver) {
+  constexpr std::uint64_t kSecond = 1000000;
+  Connection connection("alert tcp any any -> any any (content:\"evil\"; sid:1;)");
+  connection.handshake();
+  connection.send(true, "evil");
+  connection.frame(Packet{.source = 9}.frame());
+  EXPECT_EQ(connection.inspector().open_sessions(), 2U);
+  connection.inspector().end_old_sessions(connection.now + 31 * kSecond);
+  EXPECT_EQ(connection.inspector().open_sessions(), 1U) << "a flow that was not answered ends first";
+  EXPECT_TRUE(connection.events.alerts.empty());
+  connection.inspector().end_old_sessions(connection.now + 601 * kSecond);
+  EXPECT_EQ(connection.inspector().open_sessions(), 0U);
+  EXPECT_EQ(connection.events.sids(), Sids{1}) << "bytes without acknowledgement are inspected at the end";
+  EXPECT_EQ(connection.events.logs["flow"].size(), 2U);
+  EXPECT_EQ(connection.events.logs["flow"][1]["flow"]["reason"], "timeout");
 }
 
 }  // namespace

@@ -10,12 +10,21 @@
 #include <vector>
 
 #include "functions/ids/applications/tls_parser.h"
-#include "functions/ids/detect/stream_inspector.h"
+#include "functions/ids/detect/flow_tracker.h"
+#include "functions/ids/streams/tcp_session.h"
 
 namespace penumbra::ids {
 
-/// What is known of a flow in addition to TrackedFlow.
-struct StreamInspector::Session {
+/// The packets of a flow, by direction: to the client, to the server.
+struct FlowRecord {
+  std::array<std::uint64_t, 2> packets{}, bytes{};
+  std::array<std::uint8_t, 2> tcp_flags{};
+  std::uint64_t first = 0, last = 0;  ///< Microseconds since 1970.
+  bool alerted = false, has_timed_out = false;
+};
+
+/// Holds the state of a flow in addition to TrackedFlow.
+struct StreamSession {
   /// The text of one direction.
   struct Side {
     std::vector<std::uint8_t> frame;  ///< The headers of the first packet, which stand for those of the stream.
@@ -32,12 +41,21 @@ struct StreamInspector::Session {
   Application application = Application::none;
   std::unique_ptr<ApplicationParser> parser;
   const TlsParser* tls = nullptr;  ///< `parser`, if it reads TLS.
-  /// Alerts of messages: transaction and rule. A message is evaluated again when more of it is known.
-  std::vector<std::pair<std::uint64_t, const ActiveRule*>> alerted;
+  /// Alerts of messages: transaction and key of the rule. A message is evaluated again when more of it is known.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> alerted;
   FlowRecord record;
+  std::size_t charged = 0;  ///< Bytes that StreamMemory counts for texts and the parser.
   std::uint16_t server_port = 0;
+  std::uint16_t port = 0;  ///< The port of the router that received the first packet.
+  std::uint8_t protocol = 0;
 
   Side& side(bool to_server) { return sides[to_server ? 1 : 0]; }
+  /// Returns about how many bytes the texts and the parser hold.
+  std::size_t text_memory() const {
+    std::size_t bytes = parser == nullptr ? 0 : parser->memory();
+    for (const Side& each : sides) bytes += each.frame.capacity() + each.early.capacity() + each.raw.capacity();
+    return bytes;
+  }
 };
 
 }  // namespace penumbra::ids

@@ -3,9 +3,11 @@
 // Packets for the tests of detection.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "penumbra/packet.h"
@@ -55,6 +57,46 @@ struct Packet {
     bytes.insert(bytes.end(), transport.begin(), transport.end());
     return bytes;
   }
+};
+
+/// The frames of a connection from 10.0.0.1:1000 to 10.0.0.2:PORT.
+class TcpFrames {
+ public:
+  static constexpr std::uint8_t kFin = 1, kSyn = 2, kAck = 16;
+  explicit TcpFrames(std::uint16_t port = 80) : port_(port) {}
+
+  /// Returns the three frames that open the connection.
+  std::array<Bytes, 3> handshake() {
+    Bytes syn = segment(true, "", kSyn);
+    ++next_[1];
+    Bytes answer = segment(false, "", kSyn | kAck);
+    ++next_[0];
+    return {std::move(syn), std::move(answer), segment(true, "")};
+  }
+  /// Returns a segment, `after` bytes later than the next one. With 0, the next one follows the segment.
+  Bytes segment(bool client, const std::string& payload, std::uint8_t flags = kAck, std::int32_t after = 0) {
+    const Packet packet{.source = static_cast<std::uint8_t>(client ? 1 : 2),
+                        .destination = static_cast<std::uint8_t>(client ? 2 : 1),
+                        .protocol = ip_protocol::kTcp,
+                        .tcp_flags = flags,
+                        .source_port = client ? std::uint16_t{1000} : port_,
+                        .destination_port = client ? port_ : std::uint16_t{1000},
+                        .payload = payload};
+    Bytes frame = packet.frame();
+    put(frame, 38, next_[client ? 1 : 0] + static_cast<std::uint32_t>(after));
+    put(frame, 42, next_[client ? 0 : 1]);
+    frame[48] = 0xFF;  // the window
+    if (after == 0) next_[client ? 1 : 0] += static_cast<std::uint32_t>(payload.size());
+    return frame;
+  }
+
+ private:
+  static void put(Bytes& frame, std::size_t at, std::uint32_t value) {
+    for (std::size_t i = 0; i < 4; ++i) frame[at + i] = static_cast<std::uint8_t>(value >> (24 - 8 * i));
+  }
+
+  std::uint16_t port_;
+  std::array<std::uint32_t, 2> next_{5000, 0xFFFFFFF0};  ///< The sequence numbers of the server and the client.
 };
 
 }  // namespace penumbra::ids

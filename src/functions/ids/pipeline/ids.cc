@@ -27,7 +27,7 @@ Ids::Ids(Settings settings, RuleSet rules, const FunctionContext& context)
       grace_periods_(context.grace_periods),
       table_(context.grace_periods),
       counts_(context.workers) {
-  auto compiled = std::make_shared<CompiledRules>(std::move(rules), Needs::packet, settings_.policies.matcher);
+  auto compiled = std::make_shared<CompiledRules>(std::move(rules), Needs::application, settings_.policies.matcher);
   publish(std::make_shared<Generation>(std::move(compiled), settings_.policies, workers_));
 }
 
@@ -41,7 +41,11 @@ const std::vector<penumbra::Reason>& Ids::reasons() const {
       {"dropped_flow", kDrop, "its flow was dropped before"},
       {"no_flow", kDrop, "the table of flows is full, and the exception policy is to drop"},
       {"limits", kDrop, "a limit ended the verification of a rule, and the exception policy is to drop"},
-      {"unreadable", kDrop, "its headers cannot be read, and the exception policy is to drop"}};
+      {"unreadable", kDrop, "its headers cannot be read, and the exception policy is to drop"},
+      {"no_memory", kDrop, "the memory of streams has no room for it, and the exception policy is to drop"},
+      {"midstream", kDrop, "the beginning of its connection was not seen, and the exception policy is to drop"},
+      {"invalid_segment", kDrop, "its receiver would not take the segment of TCP, so it was not inspected"},
+      {"not_writable", kDrop, "it repeats bytes of a stream with other values, and cannot be rewritten"}};
   return kReasons;
 }
 
@@ -56,10 +60,16 @@ std::vector<std::string> Ids::warnings() const {
 }
 
 void Ids::bind(std::span<const PortInfo> ports) {
-  if (settings_.eve.empty()) return;
+  if (settings_.eve.target.empty()) return;
   EveFormat format{.ports = {}, .community_id = settings_.community_id, .community_seed = settings_.community_seed};
   for (const PortInfo& port : ports) format.ports.push_back(port.name);
-  writer_ = std::make_unique<EveWriter>(settings_.eve, std::move(format), workers_);
+  writer_ = std::make_unique<EveWriter>(settings_.eve, std::move(format), workers_, [this] { return statistics(); });
+}
+
+StreamSettings Ids::streams_of_a_worker() const {
+  StreamSettings streams = settings_.streams;
+  streams.options.memory /= workers_;
+  return streams;
 }
 
 std::unique_ptr<FunctionWorker> Ids::open_worker(const WorkerContext& context) {
@@ -73,10 +83,14 @@ std::vector<std::string> Ids::differences(const Function& next, const ConfigNode
     const ConfigNode node = config.get(key);
     throw(node.present() ? node : config).error(std::string("another `") + key + "` takes a restart");
   };
-  require_same(settings_.eve == other.settings_.eve, "eve");
+  require_same(settings_.eve.target == other.settings_.eve.target, "eve");
+  require_same(settings_.eve.kinds == other.settings_.eve.kinds, "events");
+  require_same(settings_.eve.stats == other.settings_.eve.stats, "stats");
   require_same(settings_.community_id == other.settings_.community_id, "community_id");
   require_same(settings_.community_seed == other.settings_.community_seed, "community_seed");
   require_same(settings_.flows == other.settings_.flows, "flows");
+  // Settings of streams may come from `config`.
+  require_same(settings_.streams == other.settings_.streams, "streams");
   BitNames names = names_;
   try {
     other.owned_->rules->number_bits(names);
@@ -113,6 +127,8 @@ void Ids::publish(std::shared_ptr<Generation> next) {
   next->rules->number_bits(names_);
   table_.publish(next->rules->packet_group().patterns());
   owned_ = std::move(next);
+  rules_loaded_.store(owned_->rules->rules().size(), std::memory_order_relaxed);
+  rules_failed_.store(owned_->rules->set().refused().size(), std::memory_order_relaxed);
   current_.store(owned_.get(), std::memory_order_release);
   grace_periods_.elapsed(grace_periods_.start(), true);
 }

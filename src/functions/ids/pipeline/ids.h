@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "functions/ids/detect/detector.h"
 #include "functions/ids/pipeline/eve_writer.h"
 #include "functions/ids/pipeline/settings.h"
+#include "functions/ids/streams/stream_event.h"
 #include "penumbra/function.h"
 #include "penumbra/per_worker.h"
 #include "tables/patterns/patterns.h"
@@ -35,9 +37,29 @@ struct Generation {
   std::vector<std::unique_ptr<HyperscanScratch>> scratches;
 };
 
-enum Reason : std::uint16_t { kDroppedByRule, kRejectedByRule, kDroppedFlow, kNoFlow, kLimits, kUnreadable };
+enum Reason : std::uint16_t {
+  kDroppedByRule,
+  kRejectedByRule,
+  kDroppedFlow,
+  kNoFlow,
+  kLimits,
+  kUnreadable,
+  kNoMemory,
+  kMidstream,
+  kInvalidSegment,
+  kNotWritable,
+};
 
 enum Count : std::uint8_t {
+  kPackets,  ///< Packets of IP.
+  kBytes,
+  kIpv4,
+  kIpv6,
+  kTcp,
+  kUdp,
+  kIcmpv4,
+  kIcmpv6,
+  kDropped,
   kInspected,
   kBypassed,      ///< Packets of flows that are passed.
   kNotInspected,  ///< IP packets for which an exception policy decided.
@@ -50,13 +72,23 @@ enum Count : std::uint8_t {
   kNoFlows,
   kUnreadables,
   kLimitsExceeded,
+  kMemoryExceeded,
+  kMidstreams,
+  kInvalidSegments,
+  kRewritten,  ///< Packets that repeated bytes of a stream with other values.
   kRejections,
   kRejectionsLost,
   kFlowsOpen,
   kFlowsOpened,
   kFlowsEvicted,
   kThresholdsEvicted,
-  kCounts,
+  kSessions,
+  kStreamMemory,  ///< Bytes in use.
+  kStreamBytes,   ///< Bytes of streams that were inspected.
+  kStreamLost,    ///< Bytes in gaps.
+  kFirstStreamEvent,
+  kFirstApplication = kFirstStreamEvent + kStreamEvents,
+  kCounts = kFirstApplication + kApplications,
 };
 using WorkerCounts = std::array<Counter, kCounts>;
 
@@ -82,6 +114,8 @@ class Ids final : public Function {
   EveWriter* writer() { return writer_.get(); }
   WorkerCounts& counts_of(std::size_t worker) { return counts_.of(worker); }
   std::size_t flows_of_a_worker() const { return settings_.flows / workers_; }
+  /// Returns the settings of streams, with the memory of one worker.
+  StreamSettings streams_of_a_worker() const;
   const SipHashKey& key() const { return key_; }
 
  private:
@@ -90,7 +124,8 @@ class Ids final : public Function {
   nlohmann::ordered_json show_flows() const;
   nlohmann::ordered_json show_matcher() const;
   nlohmann::ordered_json show_profile(std::span<const std::string> arguments) const;
-  std::uint64_t sum(Count count) const;
+  std::uint64_t sum(std::size_t count) const;
+  std::string statistics() const;
   void publish(std::shared_ptr<Generation> next);
 
   Settings settings_;
@@ -102,6 +137,8 @@ class Ids final : public Function {
   std::shared_ptr<Generation> owned_;
   std::atomic<Generation*> current_{nullptr};
   PerWorker<WorkerCounts> counts_;
+  std::atomic<std::size_t> rules_loaded_{0}, rules_failed_{0};  ///< The current rules, for events.
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   /// Former rules, with the number of events that may refer to them.
   std::vector<std::pair<std::shared_ptr<Generation>, std::uint64_t>> former_;
   std::unique_ptr<EveWriter> writer_;  ///< The last member: its thread reads the rules.

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -15,6 +16,8 @@
 
 #include "functions/ids/detect/hyperscan.h"
 #include "functions/ids/detect/testing.h"
+#include "packet/checksum.h"
+#include "packet/parse.h"
 #include "testing/function_fixture.h"
 #include "testing/message_of.h"
 
@@ -96,6 +99,49 @@ TEST_F(IdsFunction, DropsSinglePacketsIfItIsTold) {
   EXPECT_EQ(reason({.payload = "harmless"}), "pass");
 }
 
+TEST_F(IdsFunction, WritesEventsOfFlowsAndMessages) {
+  const auto converse = [this](const std::string& settings) {
+    std::filesystem::remove(folder_.path() / "eve.json");
+    start(", eve: eve.json" + settings);
+    TcpFrames frames;
+    for (const Bytes& each : frames.handshake()) FunctionTest::reason(each);
+    FunctionTest::reason(frames.segment(true, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n"));
+    FunctionTest::reason(frames.segment(false, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"));
+    FunctionTest::reason(frames.segment(true, ""));
+    EXPECT_TRUE(runner_->finish());
+  };
+  converse("");
+  auto written = events(2);
+  ASSERT_EQ(written.size(), 2U);
+  EXPECT_EQ(written[0]["event_type"], "http");
+  EXPECT_EQ(written[0]["http"]["hostname"], "h");
+  EXPECT_EQ(written[0]["http"]["status"], 200);
+  EXPECT_EQ(written[1]["event_type"], "flow");
+  EXPECT_EQ(written[1]["app_proto"], "http");
+  EXPECT_EQ(written[1]["flow"]["pkts_toserver"], 4);
+  converse(", events: [alert, flow]");
+  written = events(1);
+  ASSERT_EQ(written.size(), 1U);
+  EXPECT_EQ(written[0]["event_type"], "flow");
+}
+
+TEST_F(IdsFunction, WritesStatistics) {
+  start(", mode: ips, eve: eve.json, events: [], stats: 3600");
+  reason({.payload = "an attack"});
+  reason({.payload = "more"});
+  runner_.reset();
+  function_.reset();
+  const std::vector<nlohmann::json> written = events(1);
+  ASSERT_EQ(written.size(), 1U) << "the last statistics";
+  EXPECT_EQ(written[0]["event_type"], "stats");
+  const nlohmann::json& stats = written[0]["stats"];
+  EXPECT_EQ(stats["decoder"]["udp"], 2);
+  EXPECT_EQ(stats["ips"]["blocked"], 2);
+  EXPECT_EQ(stats["detect"]["alert"], 1);
+  EXPECT_EQ(stats["detect"]["engines"][0]["rules_loaded"], 4);
+  EXPECT_EQ(stats["app_layer"]["flow"]["http"], 0);
+}
+
 TEST_F(IdsFunction, SearchesWithHyperscan) {
   if (const std::string lack = Hyperscan::why_unavailable(); !lack.empty()) {
     EXPECT_THAT(message_of([&] { start(", matcher: hyperscan"); }), HasSubstr(lack));
@@ -169,6 +215,149 @@ TEST_F(IdsFunction, FollowsExceptionPolicies) {
   EXPECT_EQ(reason({.payload = "x"}), "dropped_flow");
 }
 
+TEST_F(IdsFunction, DropsTheFlowOfAStream) {
+  write("a.rules",
+        "drop tcp any any -> any any (content:\"attack\"; sid:1;)\n"
+        "drop http any any -> any any (http.uri; content:\"/evil\"; sid:2;)\n");
+  start(", mode: ips, scope: packet, eve: eve.json");
+  TcpFrames frames;
+  for (const Bytes& each : frames.handshake()) EXPECT_EQ(FunctionTest::reason(each), "pass");
+  EXPECT_EQ(FunctionTest::reason(frames.segment(true, "GET /ev")), "pass");
+  EXPECT_EQ(FunctionTest::reason(frames.segment(true, "il HTTP/1.1\r\nA: att")), "pass");
+  EXPECT_EQ(FunctionTest::reason(frames.segment(true, "ack\r\n")), "dropped_by_rule");
+  EXPECT_EQ(trace_, "flow 1, 1 alerts, the first by rule 1, decided by rule 1");
+  EXPECT_EQ(FunctionTest::reason(frames.segment(true, "\r\n")), "dropped_flow");
+  TcpFrames other(8080);
+  for (const Bytes& each : other.handshake()) EXPECT_EQ(FunctionTest::reason(each), "pass");
+  EXPECT_EQ(FunctionTest::reason(other.segment(true, "GET /%65vil HTTP/1.1\r\n")), "pass");
+  EXPECT_EQ(FunctionTest::reason(other.segment(true, "\r\n")), "dropped_by_rule");
+  EXPECT_EQ(trace_, "flow 2, 1 alerts, the first by rule 2, decided by rule 2");
+  const auto written = events(4);
+  ASSERT_EQ(written.size(), 4U);
+  EXPECT_EQ(written[0]["alert"]["action"], "blocked");
+  EXPECT_EQ(written[3]["event_type"], "drop");
+  const auto flows = show(std::vector<std::string>{"flows"});
+  EXPECT_EQ(flows["applications"]["http"], 2);
+  EXPECT_EQ(flows["sessions"], 2);
+  EXPECT_GT(flows["streams"]["bytes"], 40);
+}
+
+TEST_F(IdsFunction, SendsTheBytesThatItHasInspected) {
+  write("a.rules", "drop tcp any any -> any any (content:\"goodevil\"; sid:1;)\n");
+  start(", mode: ips");
+  TcpFrames frames;
+  for (const Bytes& each : frames.handshake()) FunctionTest::reason(each);
+  FunctionTest::reason(frames.segment(true, "good"));
+  Bytes repeated = frames.segment(true, "evil?", TcpFrames::kAck, -4);
+  Bytes wanted = frames.segment(true, "good?", TcpFrames::kAck, -4);
+  for (Bytes* const frame : {&repeated, &wanted}) {
+    const PacketHeaders headers = parse_headers(frame->data(), frame->size(), frame->size());
+    const std::size_t bytes = frame->size() - headers.transport;
+    std::uint8_t* const tcp = frame->data() + headers.transport;
+    store(tcp + 16, checksum_of(ipv4_pseudo_sum(frame->data() + 14, ip_protocol::kTcp, bytes) + ones_sum(tcp, bytes)));
+  }
+  std::vector<function_testing::Packet> packets;
+  packets.emplace_back(repeated);
+  packets.front().mbuf.nb_segs = 1;
+  EXPECT_EQ(send(packets).front().kind, Verdict::Kind::pass);
+  EXPECT_EQ(packets.front().frame(), wanted) << "also the checksum";
+  EXPECT_EQ(show()["segments"]["rewritten"], 1);
+  packets.clear();
+  packets.emplace_back(repeated);
+  packets.front().mbuf.nb_segs = 1;
+  rte_mbuf_refcnt_set(&packets.front().mbuf, 2);
+  EXPECT_EQ(function_testing::reason_of(*function_, send(packets).front()), "not_writable");
+
+  start(", mode: ids");
+  for (const Bytes& each : TcpFrames().handshake()) FunctionTest::reason(each);
+  FunctionTest::reason(frames.segment(true, "good", TcpFrames::kAck, -4));
+  EXPECT_EQ(FunctionTest::reason(repeated), "pass") << "a sensor changes no packet";
+}
+
+TEST_F(IdsFunction, FollowsExceptionPoliciesOfStreams) {
+  write("a.rules", "drop http any any -> any any (http.uri; content:\"/evil\"; sid:1;)\n");
+  const auto send_first = [this](bool is_opened) {
+    TcpFrames frames;
+    const auto opening = frames.handshake();
+    if (is_opened) {
+      for (const Bytes& each : opening) EXPECT_EQ(FunctionTest::reason(each), "pass");
+    }
+    return frames;
+  };
+  start(", mode: ips");
+  EXPECT_EQ(FunctionTest::reason(send_first(false).segment(true, "a")), "pass");
+  EXPECT_EQ(show()["exceptions"]["midstream"], 1);
+  start(", mode: ips, exceptions: {midstream: drop}");
+  EXPECT_EQ(FunctionTest::reason(send_first(false).segment(true, "a")), "midstream");
+  EXPECT_EQ(FunctionTest::reason(send_first(false).segment(true, "a")), "dropped_flow");
+  start(", mode: ips, exceptions: {midstream: drop}, streams: {midstream: true}");
+  TcpFrames middle = send_first(false);
+  EXPECT_EQ(FunctionTest::reason(middle.segment(true, "GET /evil HTTP/1.1\r\n")), "pass");
+  EXPECT_EQ(FunctionTest::reason(middle.segment(true, "\r\n")), "dropped_by_rule");
+
+  start(", mode: ips");
+  TcpFrames frames = send_first(true);
+  EXPECT_EQ(FunctionTest::reason(frames.segment(true, "x", TcpFrames::kAck, 70000)), "invalid_segment");
+  EXPECT_EQ(show()["segments"]["invalid"], 1);
+}
+
+/// The connections hold segments until there is no memory. The next segment is dropped, and its flow lives on.
+TEST_F(IdsFunction, BoundsTheMemoryOfStreams) {
+  write("a.rules", "alert tcp any any -> any any (content:\"evil\"; sid:1;)\n");
+  start(", mode: ips, streams: {memory: 1048576}");
+  std::vector<TcpFrames> connections;
+  std::map<std::string, int> reasons;
+  for (std::uint16_t port = 1; port <= 30; ++port) {
+    TcpFrames& frames = connections.emplace_back(port);
+    for (const Bytes& each : frames.handshake()) FunctionTest::reason(each);
+    for (std::int32_t at = 1; at < 64000; at += 1000) {
+      ++reasons[FunctionTest::reason(frames.segment(true, std::string(1000, '.'), TcpFrames::kAck, at))];
+    }
+  }
+  EXPECT_GT(reasons["pass"], 500);
+  EXPECT_GT(reasons["no_memory"], 500);
+  EXPECT_EQ(reasons.size(), 2U);
+  EXPECT_EQ(show()["exceptions"]["memory"], reasons["no_memory"]);
+  EXPECT_LE(show(std::vector<std::string>{"flows"})["streams"]["memory"], 1100000);
+  EXPECT_EQ(FunctionTest::reason(connections.back().segment(true, "")), "pass");
+}
+
+TEST_F(IdsFunction, EndsFlowsByTicks) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  write("a.rules", "alert tcp any any -> any any (content:\"evil\"; sid:1;)\n");
+  start("");
+  const auto sessions = [this] { return show(std::vector<std::string>{"flows"})["sessions"]; };
+  TcpFrames frames;
+  for (const Bytes& each : frames.handshake()) FunctionTest::reason(each);
+  FunctionTest::reason(frames.segment(true, "evil"));
+  reason({.source = 9, .payload = "x"});
+  EXPECT_EQ(sessions(), 2);
+  EXPECT_EQ(runner_->tick(kSecond), 2 * kSecond);
+  runner_->tick(30 * kSecond);
+  EXPECT_EQ(sessions(), 2);
+  runner_->tick(33 * kSecond);
+  EXPECT_EQ(sessions(), 1);
+  EXPECT_EQ(show()["alerts"], 0) << "the server has not acknowledged the bytes";
+  EXPECT_TRUE(runner_->finish());
+  EXPECT_EQ(sessions(), 0);
+  EXPECT_EQ(show()["alerts"], 1);
+}
+
+TEST_F(IdsFunction, FindsInAStreamWhatAReloadCuts) {
+  write("a.rules", "drop tcp any any -> any any (content:\"attack\"; sid:1;)\n");
+  start(", mode: ips");
+  TcpFrames frames;
+  for (const Bytes& each : frames.handshake()) FunctionTest::reason(each);
+  EXPECT_EQ(FunctionTest::reason(frames.segment(true, "att")), "pass");
+  write("a.rules",
+        "drop tcp any any -> any any (content:\"attack\"; sid:1;)\n"
+        "drop tcp any any -> any any (content:\"other\"; sid:2;)\n");
+  EXPECT_THAT(reload("{rules: [a.rules], mode: ips}"), ElementsAre("rules added: 1"));
+  EXPECT_EQ(FunctionTest::reason(frames.segment(true, "ack")), "dropped_by_rule");
+  EXPECT_THAT(message_of([&] { reload("{rules: [a.rules], mode: ips, streams: {depth: 5}}"); }),
+              HasSubstr("another `streams` takes a restart"));
+}
+
 TEST_F(IdsFunction, ChangesItsRulesWhilePacketsGoThrough) {
   start(", mode: ips, scope: packet, eve: eve.json");
   const std::string config = "{rules: [a.rules], mode: ips, scope: packet, eve: eve.json}";
@@ -235,6 +424,8 @@ TEST_F(IdsFunction, RefusesWrongConfigurations) {
   EXPECT_THAT(error("{rules: [a.rules], exceptions: {flows: drop}}"), HasSubstr("only mode ips drops packets"));
   EXPECT_THAT(error("{rules: [a.rules], exceptions: {flow: drop}}"), HasSubstr("flows"));
   EXPECT_THAT(error("{rules: [a.rules], flows: 1}"), HasSubstr("16"));
+  EXPECT_THAT(error("{rules: [a.rules], streams: {memory: 5}}"), HasSubstr("1048576"));
+  EXPECT_THAT(error("{rules: [a.rules], exceptions: {memory: drop_packet}}"), HasSubstr("only mode ips drops packets"));
   EXPECT_THAT(error("{rules: [a.rules], eve: \"unix:/" + std::string(120, 'x') + "\"}"), HasSubstr("107 bytes"));
   write("a.rules", "alert upd any any -> any any (sid:1;)\n");
   EXPECT_THAT(error("{rules: [a.rules]}"), HasSubstr("a.rules:1:7: "));

@@ -11,7 +11,10 @@
 namespace penumbra::ids {
 namespace {
 
-constexpr std::array<std::string_view, 4> kPolicies{"ignore", "bypass", "drop", "reject"};
+constexpr std::array<std::string_view, 5> kPolicies{"ignore", "bypass", "drop_packet", "drop", "reject"};
+constexpr std::size_t kLeastMemory = std::size_t{1} << 20, kMostMemory = std::size_t{1} << 40;
+constexpr std::uint64_t kMostStatsSeconds = 86400;
+constexpr std::uint64_t kMostDepth = std::uint64_t{1} << 40;
 constexpr std::size_t kLeastFlows = 16, kMostFlows = std::size_t{1} << 24;
 constexpr std::string_view kUnix = "unix:";
 
@@ -21,21 +24,34 @@ void read_exceptions(const ConfigNode& node, Policies& policies) {
   if (policies.is_ips) {
     policies.exceptions[static_cast<std::size_t>(ExceptionCause::flows)] = ExceptionPolicy::drop;
     policies.exceptions[static_cast<std::size_t>(ExceptionCause::unreadable)] = ExceptionPolicy::drop;
+    // The sender sends the segment again.
+    policies.exceptions[static_cast<std::size_t>(ExceptionCause::memory)] = ExceptionPolicy::drop_packet;
   }
   if (!node.present()) return;
-  node.require_map({"flows", "limits", "unreadable"});
+  node.require_map({"flows", "limits", "unreadable", "memory", "midstream"});
   for (std::size_t cause = 0; cause < kExceptionCauses.size(); ++cause) {
     const ConfigNode entry = node.get(std::string(kExceptionCauses[cause]));
     if (!entry.present()) continue;
     const auto policy = std::ranges::find(kPolicies, entry.one_of(kPolicies)) - kPolicies.begin();
     policies.exceptions[cause] = static_cast<ExceptionPolicy>(policy);
-    if (!policies.is_ips && policies.exceptions[cause] >= ExceptionPolicy::drop) {
+    if (!policies.is_ips && policies.exceptions[cause] >= ExceptionPolicy::drop_packet) {
       throw entry.error("only mode ips drops packets");
     }
   }
 }
 
-std::string read_eve(const ConfigNode& node) {
+void read_streams(const ConfigNode& node, StreamOptions& options) {
+  if (!node.present()) return;
+  node.require_map({"memory", "depth", "midstream", "one_sided"});
+  if (const ConfigNode memory = node.get("memory"); memory.present()) {
+    options.memory = memory.integer(kLeastMemory, kMostMemory);
+  }
+  if (const ConfigNode depth = node.get("depth"); depth.present()) options.depth.fill(depth.integer(0, kMostDepth));
+  if (const ConfigNode flag = node.get("midstream"); flag.present()) options.midstream = flag.boolean();
+  if (const ConfigNode flag = node.get("one_sided"); flag.present()) options.one_sided = flag.boolean();
+}
+
+std::string read_target(const ConfigNode& node) {
   if (!node.present()) return "";
   const std::string text = node.text();
   if (!text.starts_with(kUnix)) return node.path().string();
@@ -43,6 +59,21 @@ std::string read_eve(const ConfigNode& node) {
   constexpr std::size_t kMostPath = 107;  // unix(7)
   if (path.size() > kMostPath) throw node.error(fmt::format("the path of a socket has at most {} bytes", kMostPath));
   return std::string(kUnix) + path;
+}
+
+EveSettings read_eve(const ConfigNode& config) {
+  EveSettings eve{.target = read_target(config.get("eve"))};
+  if (const ConfigNode node = config.get("events"); node.present()) {
+    eve.kinds = 0;
+    for (const ConfigNode& each : node.list()) {
+      const auto kind = std::ranges::find(kEventTypes, each.one_of(kEventTypes)) - kEventTypes.begin();
+      eve.kinds = static_cast<std::uint8_t>(eve.kinds | 1U << kind);
+    }
+  }
+  if (const ConfigNode node = config.get("stats"); node.present()) {
+    eve.stats = std::chrono::seconds(node.integer(0, kMostStatsSeconds));
+  }
+  return eve;
 }
 
 }  // namespace
@@ -60,17 +91,14 @@ std::string Policies::text() const {
 Settings read_settings(const ConfigNode& config) {
   constexpr std::array<std::string_view, 2> kModes{"ids", "ips"}, kScopes{"flow", "packet"}, kRefused{"stop", "skip"},
       kMatchers{"patterns", "hyperscan"};
-  config.require_map({"rules", "config", "mode", "scope", "eve", "community_id", "community_seed", "flows", "refused",
-                      "matcher", "exceptions", "engine"});
+  config.require_map({"rules", "config", "mode", "scope", "eve", "events", "stats", "community_id", "community_seed",
+                      "flows", "refused", "matcher", "exceptions", "streams", "engine"});
   Settings settings;
   if (const ConfigNode node = config.get("config"); node.present()) {
     SuricataYaml yaml = node.read_file(read_suricata_yaml);
     settings.files = std::move(yaml.options);
     if (!yaml.warning.empty()) settings.warnings.push_back(std::move(yaml.warning));
-    if (yaml.names_streams) {
-      settings.warnings.emplace_back(
-          "ids: 'stream' and 'host-os-policy' have no effect in a pipeline, which follows no streams");
-    }
+    settings.streams = std::move(yaml.streams);
   }
   if (const ConfigNode node = config.get("rules"); node.present()) {
     settings.files.rules.clear();
@@ -86,7 +114,7 @@ Settings read_settings(const ConfigNode& config) {
     if (const std::string lack = Hyperscan::why_unavailable(); !lack.empty()) throw node.error(lack);
     settings.policies.matcher = MatcherKind::hyperscan;
   }
-  settings.eve = read_eve(config.get("eve"));
+  settings.eve = read_eve(config);
   if (const ConfigNode node = config.get("community_id"); node.present()) settings.community_id = node.boolean();
   if (const ConfigNode node = config.get("community_seed"); node.present()) {
     settings.community_seed = static_cast<std::uint16_t>(node.integer(0, 65535));
@@ -94,6 +122,7 @@ Settings read_settings(const ConfigNode& config) {
   if (const ConfigNode node = config.get("flows"); node.present()) {
     settings.flows = static_cast<std::size_t>(node.integer(kLeastFlows, kMostFlows));
   }
+  read_streams(config.get("streams"), settings.streams.options);
   settings.stops_at_refused = config.get("refused").one_of(kRefused) == kRefused[0];
   return settings;
 }

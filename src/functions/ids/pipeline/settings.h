@@ -11,17 +11,20 @@
 #include <vector>
 
 #include "functions/ids/detect/pattern_group.h"
+#include "functions/ids/pipeline/eve_writer.h"
 #include "functions/ids/rules/rule_set.h"
+#include "functions/ids/streams/stream_settings.h"
 #include "penumbra/config_node.h"
 
 namespace penumbra::ids {
 
 /// The treatment of a packet that cannot be inspected as a whole.
 enum class ExceptionPolicy : std::uint8_t {
-  ignore,  ///< The packet passes, or what was found in it decides.
-  bypass,  ///< The packet passes, and so do all later packets of its flow.
-  drop,    ///< The packet and all later packets of its flow are dropped.
-  reject,  ///< As `drop`; the sender receives a RST or an ICMP error.
+  ignore,       ///< The packet passes, or what was found in it decides.
+  bypass,       ///< The packet passes, and so do all later packets of its flow.
+  drop_packet,  ///< The packet is dropped.
+  drop,         ///< The packet and all later packets of its flow are dropped.
+  reject,       ///< As `drop`; the sender receives a RST or an ICMP error.
 };
 
 /// Why a packet cannot be inspected as a whole.
@@ -29,8 +32,11 @@ enum class ExceptionCause : std::uint8_t {
   flows,       ///< The table of flows is full.
   limits,      ///< A verification ended by a limit.
   unreadable,  ///< Its headers cannot be read.
+  memory,      ///< A segment of TCP for which the memory of streams has no room.
+  midstream,   ///< A segment of TCP of a connection whose beginning was not seen.
 };
-inline constexpr std::array<std::string_view, 3> kExceptionCauses{"flows", "limits", "unreadable"};
+inline constexpr std::array<std::string_view, 5> kExceptionCauses{"flows", "limits", "unreadable", "memory",
+                                                                  "midstream"};
 
 /// Settings that a reload changes with the rules.
 struct Policies {
@@ -48,10 +54,11 @@ struct Policies {
 struct Settings {
   RuleSetOptions files;
   Policies policies;
-  std::string eve;  ///< "FILE" or "unix:PATH", absolute; empty: no events are written.
+  EveSettings eve;
   bool community_id = false;
   std::uint16_t community_seed = 0;
   std::size_t flows = std::size_t{1} << 16;  ///< For all workers.
+  StreamSettings streams;                    ///< Their memory is for all workers.
   bool stops_at_refused = true;
   std::vector<std::string> warnings;
 };

@@ -26,29 +26,84 @@ std::string sid_of(const Rule& rule) {
 
 }  // namespace
 
-std::uint64_t Ids::sum(Count count) const {
+std::uint64_t Ids::sum(std::size_t count) const {
   std::uint64_t sum = 0;
   for (const auto& line : counts_) sum += line.part[count].get();
   return sum;
 }
 
+/// Returns the members of an event "stats", with Suricata's names.
+std::string Ids::statistics() const {
+  const auto event = [this](StreamEvent each) { return sum(kFirstStreamEvent + static_cast<std::size_t>(each)); };
+  const auto flows_of = [this](Application each) { return sum(kFirstApplication + static_cast<std::size_t>(each)); };
+  const std::uint64_t packets = sum(kPackets), dropped = sum(kDropped);
+  const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start_);
+  const ordered_json engine{{"id", 0},
+                            {"rules_loaded", rules_loaded_.load(std::memory_order_relaxed)},
+                            {"rules_failed", rules_failed_.load(std::memory_order_relaxed)}};
+  const ordered_json stats{
+      {"uptime", uptime.count()},
+      {"decoder",
+       {{"pkts", packets},
+        {"bytes", sum(kBytes)},
+        {"invalid", sum(kUnreadables)},
+        {"ipv4", sum(kIpv4)},
+        {"ipv6", sum(kIpv6)},
+        {"tcp", sum(kTcp)},
+        {"udp", sum(kUdp)},
+        {"icmpv4", sum(kIcmpv4)},
+        {"icmpv6", sum(kIcmpv6)}}},
+      {"tcp",
+       {{"midstream_pickups", event(StreamEvent::midstream)},
+        {"segment_memcap_drop", sum(kMemoryExceeded)},
+        {"stream_depth_reached", event(StreamEvent::depth_reached)},
+        {"reassembly_gap", event(StreamEvent::gap)},
+        {"overlap_diff_data", event(StreamEvent::overlap_conflict)},
+        {"memuse", sum(kStreamMemory)}}},
+      {"flow", {{"total", sum(kFlowsOpened)}, {"active", sum(kFlowsOpen)}, {"memcap", sum(kNoFlows)}}},
+      {"ips",
+       {{"accepted", packets - std::min(packets, dropped)},
+        {"blocked", dropped},
+        {"rejected", sum(kRejections)},
+        {"replaced", sum(kRewritten)}}},
+      {"detect",
+       {{"engines", ordered_json::array({engine})},
+        {"alert", sum(kAlerts)},
+        {"alert_queue_overflow", sum(kAlertsOverLimit)}}},
+      {"app_layer",
+       {{"flow",
+         {{"http", flows_of(Application::http)},
+          {"tls", flows_of(Application::tls)},
+          {"ssh", flows_of(Application::ssh)},
+          {"smtp", flows_of(Application::smtp)},
+          {"ftp", flows_of(Application::ftp)},
+          {"smb", flows_of(Application::smb)},
+          {"dns", flows_of(Application::dns)}}}}}};
+  return "\"stats\":" + stats.dump();
+}
+
 ordered_json Ids::show_summary() const {
-  return {
-      {"policies", owned_->policies.text()},
-      {"rules", owned_->rules->rules().size()},
-      {"packets",
-       {{"inspected", sum(kInspected)}, {"bypassed", sum(kBypassed)}, {"not_inspected", sum(kNotInspected)}}},
-      {"alerts", sum(kAlerts)},
-      {"alerts_over_limit", sum(kAlertsOverLimit)},
-      {"exceptions", {{"flows", sum(kNoFlows)}, {"limits", sum(kLimitsExceeded)}, {"unreadable", sum(kUnreadables)}}},
-      {"limits",
-       {{"steps", sum(kStepsExceeded)}, {"pcre", sum(kPcreExceeded)}, {"packet_steps", sum(kPacketsExceeded)}}},
-      {"thresholds_evicted", sum(kThresholdsEvicted)},
-      {"rejections", {{"sent", sum(kRejections)}, {"lost", sum(kRejectionsLost)}}},
-      {"eve",
-       {{"target", settings_.eve.empty() ? ordered_json() : ordered_json(settings_.eve)},
-        {"written", writer_ == nullptr ? 0 : writer_->written()},
-        {"lost", writer_ == nullptr ? 0 : writer_->lost()}}}};
+  return {{"policies", owned_->policies.text()},
+          {"rules", owned_->rules->rules().size()},
+          {"packets",
+           {{"inspected", sum(kInspected)}, {"bypassed", sum(kBypassed)}, {"not_inspected", sum(kNotInspected)}}},
+          {"alerts", sum(kAlerts)},
+          {"alerts_over_limit", sum(kAlertsOverLimit)},
+          {"exceptions",
+           {{"flows", sum(kNoFlows)},
+            {"limits", sum(kLimitsExceeded)},
+            {"unreadable", sum(kUnreadables)},
+            {"memory", sum(kMemoryExceeded)},
+            {"midstream", sum(kMidstreams)}}},
+          {"segments", {{"invalid", sum(kInvalidSegments)}, {"rewritten", sum(kRewritten)}}},
+          {"limits",
+           {{"steps", sum(kStepsExceeded)}, {"pcre", sum(kPcreExceeded)}, {"packet_steps", sum(kPacketsExceeded)}}},
+          {"thresholds_evicted", sum(kThresholdsEvicted)},
+          {"rejections", {{"sent", sum(kRejections)}, {"lost", sum(kRejectionsLost)}}},
+          {"eve",
+           {{"target", settings_.eve.target.empty() ? ordered_json() : ordered_json(settings_.eve.target)},
+            {"written", writer_ == nullptr ? 0 : writer_->written()},
+            {"lost", writer_ == nullptr ? 0 : writer_->lost()}}}};
 }
 
 ordered_json Ids::show_rules() const {
@@ -64,11 +119,30 @@ ordered_json Ids::show_rules() const {
 }
 
 ordered_json Ids::show_flows() const {
+  auto applications = ordered_json::object(), events = ordered_json::object();
+  for (std::size_t i = 1; i < kApplications; ++i) {
+    const auto application = static_cast<Application>(i);
+    if (application == Application::http1) continue;
+    applications[std::string(to_string(application))] = sum(kFirstApplication + i);
+  }
+  for (std::size_t i = 0; i < kStreamEvents; ++i) {
+    // The prefix says that the event is one of a stream, as all events here.
+    constexpr std::size_t kPrefix = std::string_view("stream.").size();
+    events[std::string(kStreamEventNames[i].substr(kPrefix))] = sum(kFirstStreamEvent + i);
+  }
   return {{"open", sum(kFlowsOpen)},
           {"most", flows_of_a_worker() * workers_},
           {"opened", sum(kFlowsOpened)},
           {"evicted", sum(kFlowsEvicted)},
-          {"no_room", sum(kNoFlows)}};
+          {"no_room", sum(kNoFlows)},
+          {"sessions", sum(kSessions)},
+          {"applications", applications},
+          {"streams",
+           {{"bytes", sum(kStreamBytes)},
+            {"lost", sum(kStreamLost)},
+            {"memory", sum(kStreamMemory)},
+            {"most_memory", settings_.streams.options.memory},
+            {"events", events}}}};
 }
 
 ordered_json Ids::show_matcher() const {
@@ -147,10 +221,18 @@ std::vector<FunctionMetric> Ids::metrics() const {
           exception("flows", kNoFlows),
           exception("limits", kLimitsExceeded),
           exception("unreadable", kUnreadables),
+          exception("memory", kMemoryExceeded),
+          exception("midstream", kMidstreams),
+          counter("ids_stream_bytes", "Bytes of streams of TCP that were inspected.", kStreamBytes),
+          counter("ids_stream_lost", "Bytes of streams of TCP that were never seen.", kStreamLost),
           counter("ids_rejections", "RSTs and ICMP errors that were sent for rejected packets.", kRejections),
           {.name = "ids_eve_written", .help = "Events that were written.", .value = written},
           {.name = "ids_eve_lost", .help = "Events that were lost before they were written.", .value = lost},
-          {.name = "ids_flows", .help = "Open flows.", .kind = kGauge, .value = sum(kFlowsOpen)}};
+          {.name = "ids_flows", .help = "Open flows.", .kind = kGauge, .value = sum(kFlowsOpen)},
+          {.name = "ids_stream_memory",
+           .help = "Bytes of memory that streams use.",
+           .kind = kGauge,
+           .value = sum(kStreamMemory)}};
 }
 
 }  // namespace penumbra::ids

@@ -8,7 +8,9 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
+#include "packet/checksum.h"
 #include "packet/mbuf_metadata.h"
 
 namespace penumbra::ids {
@@ -50,24 +52,27 @@ struct Columns {
 
 Worker::Worker(Ids& function, const WorkerContext& context)
     : function_(function), emitter_(context.emitter), index_(context.index), copy_(kMostFrame) {
-  alerts_.reserve(Detector::kMostAlerts);
   if (context.index >= context.count) {
     begin_dry_run();
     return;
   }
   counts_ = &function.counts_of(context.index);
-  Detector::Limits limits;
-  limits.flows = {
+  StreamSettings streams = function.streams_of_a_worker();
+  StreamInspector::Limits limits;
+  limits.detector.flows = {
       .flows = function.flows_of_a_worker(), .key = function.key(), .first_number = std::uint64_t{context.index} << 40};
-  detector_ = std::make_unique<Detector>(limits);
+  limits.streams = streams.options;
+  limits.most_sessions = limits.detector.flows.flows;
+  limits.policies = std::move(streams.policies);
+  inspector_ = std::make_unique<StreamInspector>(limits, *this);
 }
 
 /// Each dry run begins without flows and thresholds, so that its answer does not depend on earlier ones.
 void Worker::begin_dry_run() {
-  Detector::Limits limits;
-  limits.flows.flows = kDryRunFlows;
-  limits.threshold_entries = kDryRunThresholds;
-  detector_ = std::make_unique<Detector>(limits);
+  StreamInspector::Limits limits;
+  limits.detector.flows.flows = limits.most_sessions = kDryRunFlows;
+  limits.detector.threshold_entries = kDryRunThresholds;
+  inspector_ = std::make_unique<StreamInspector>(limits, *this);
 }
 
 std::uint64_t Worker::wall_time(std::uint64_t now) noexcept {
@@ -79,7 +84,27 @@ std::uint64_t Worker::wall_time(std::uint64_t now) noexcept {
 std::uint64_t Worker::tick(std::uint64_t now) noexcept {
   constexpr std::uint64_t kInterval = 1'000'000'000;  // the wall clock may be adjusted
   if (now <= kLongestRun) since_1970_ = since_1970() - now;
+  use_rules();
+  // The clock of packets is that of their port, which may be a capture's. It goes on as the clock of ticks does.
+  if (std::exchange(has_new_packets_, false)) tick_of_packet_ = now;
+  inspector_->end_old_sessions(last_packet_ + (now - tick_of_packet_) / 1000);
+  note_use();
   return now + kInterval;
+}
+
+/// Ends all sessions, whose last bytes were not inspected yet.
+bool Worker::finish() noexcept {
+  use_rules();
+  inspector_->finish();
+  note_use();
+  return true;
+}
+
+/// Takes the current rules. Those that the last packets were inspected with may be gone.
+void Worker::use_rules() noexcept {
+  generation_ = &function_.generation();
+  inspector_->use(*generation_->rules, generation_->policies.is_ips);
+  inspector_->detector().count_in(counts_ == nullptr ? std::span<RuleCounts>() : generation_->counts[index_]);
 }
 
 void Worker::process(Chunk& chunk) noexcept {
@@ -109,7 +134,7 @@ void Worker::process(Chunk& chunk) noexcept {
 
 bool Worker::resume(Chunk& chunk) noexcept {
   if (chunk.is_dry_run) begin_dry_run();
-  detector_->count_in(counts_ == nullptr ? std::span<RuleCounts>() : std::span(function_.generation().counts[index_]));
+  use_rules();
   auto* const results = static_cast<Result*>(chunk.stage_scratch);
   const auto* const found = static_cast<const patterns_found*>(chunk.batch.outputs[1]);
   std::uint32_t item = 0;
@@ -117,6 +142,7 @@ bool Worker::resume(Chunk& chunk) noexcept {
     const bool has_item = item < chunk.batch.items && chunk.packet_of_item[item] == i;
     if (chunk.verdicts[i].kind == Verdict::Kind::pass) {
       inspect(chunk, i, has_item ? &found[item] : nullptr, results[i]);
+      if (chunk.verdicts[i].kind == Verdict::Kind::drop) count(kDropped);
     }
     if (has_item) ++item;
   }
@@ -136,6 +162,7 @@ void Worker::inspect(Chunk& chunk, std::uint16_t index, const patterns_found* fo
   rte_mbuf& mbuf = *chunk.packets[index];
   const PacketHeaders& headers = headers_of(mbuf);
   if (!headers.is_ip()) return;
+  count_packet(mbuf, headers);
   const std::span<const std::uint8_t> frame = contiguous(mbuf);
   const PacketView packet(frame, headers);
   if (frame.empty() || !packet.is_readable()) {
@@ -144,110 +171,131 @@ void Worker::inspect(Chunk& chunk, std::uint16_t index, const patterns_found* fo
     return;
   }
   const std::uint64_t now = wall_time(received_at(mbuf, chunk.now));
-  const FlowTracker::Found flow = detector_->track(packet, now);
-  if (flow.flow == nullptr) {
+  last_packet_ = std::max(last_packet_, now);
+  has_new_packets_ = true;
+  result_ = &result;
+  const Inspection inspected =
+      inspector_->inspect(packet, frame, {.now = now, .port = chunk.rx_port}, prefilter_of(packet, found));
+  result_ = nullptr;
+  if (inspected.flow == nullptr) {
     result.what = Result::What::no_flow;
     except(chunk, index, ExceptionCause::flows, nullptr, frame, headers);
     return;
   }
-  result.flow = flow.flow->id;
-  if (flow.flow->fate == TrackedFlow::Fate::pass) {
+  result.flow = inspected.flow->id;
+  if (inspected.fate == TrackedFlow::Fate::pass || inspected.fate == TrackedFlow::Fate::bypass) {
     result.what = Result::What::passed_flow;
     count(kBypassed);
     return;
   }
-  const Generation& generation = function_.generation();
-  if (flow.flow->fate == TrackedFlow::Fate::drop && generation.policies.is_ips) {
+  const Policies& policies = generation_->policies;
+  if (inspected.fate == TrackedFlow::Fate::drop && policies.is_ips) {
     result.what = Result::What::dropped_flow;
     chunk.verdicts[index] = function_.drop(kDroppedFlow);
     return;
   }
   result.what = Result::What::inspected;
   count(kInspected);
-  packet.fill(buffers_);
-  const Subject subject{.packet = packet, .buffers = buffers_, .flow = flow, .now = now};
-  alerts_.clear();
-  const Detector::Decision decision = evaluate(generation, subject, found);
-  act(chunk, index, packet, frame, *flow.flow, decision, result);
-  const bool is_dropped = chunk.verdicts[index].kind == Verdict::Kind::drop;
-  for (const Detector::Alert& alert : alerts_) {
-    report(chunk, packet, alert, now, Event::Kind::alert, is_dropped && alert.rule->rule->action != Action::alert);
-  }
-  if (is_dropped && decision.rule != nullptr) {
-    report(chunk, packet, {decision.rule, flow.to_server, flow.flow->id}, now, Event::Kind::drop, true);
-  }
-  result.alerts = static_cast<std::uint16_t>(alerts_.size());
-  if (!alerts_.empty()) result.first_alert = alerts_.front().rule->rule;
+  result.exceeded_limits = inspected.has_exceeded_limits;
+  const ActiveRule* const rule = inspected.rule;
+  if (rule != nullptr && (policies.is_ips || rule->rule->action == Action::pass)) result.decided = rule->rule;
+  act(chunk, index, packet, frame, inspected);
+  if (result.decided != nullptr && result.decided->action != Action::pass) report_drop(chunk, packet, inspected, now);
 }
 
-/// Evaluates the rules whose patterns were found. `found` is the shader's answer, or null.
-Detector::Decision Worker::evaluate(const Generation& generation, const Subject& subject,
-                                    const patterns_found* found) noexcept {
-  const CompiledRules& rules = *generation.rules;
-  const PatternGroup& group = rules.packet_group();
-  const std::span<const std::uint8_t> payload = subject.packet.payload();
-  if (payload.size() < Patterns::kLeastBytes) {
-    return detector_->inspect(rules, subject, std::span<const std::uint32_t>(), alerts_);
-  }
+/// Returns what is known of the patterns in a packet. `found` is the shader's answer, or null.
+Prefilter Worker::prefilter_of(const PacketView& packet, const patterns_found* found) noexcept {
+  const Generation& generation = *generation_;
+  const PatternGroup& group = generation.rules->packet_group();
+  const std::span<const std::uint8_t> payload = packet.payload();
+  if (payload.size() < Patterns::kLeastBytes) return {.patterns = std::span<const std::uint32_t>()};
   if (group.hyperscan() != nullptr) {
     HyperscanScratch& scratch = *generation.scratches[std::min<std::size_t>(index_, generation.scratches.size() - 1)];
-    if (group.hyperscan()->search(payload, scratch)) {
-      return detector_->inspect(rules, subject, scratch.found(), alerts_);
-    }
+    if (group.hyperscan()->search(payload, scratch)) return {.patterns = scratch.found()};
   } else if (found != nullptr && found->generation == group.patterns()->generation() &&
              found->count <= PATTERNS_MOST_FOUND) {
-    return detector_->inspect(rules, subject, *found, alerts_);
+    return {.found = found};
   }
   count(kSearchedAgain);
-  return detector_->inspect(rules, subject, alerts_);
+  return {};
 }
 
-/// Carries out the decision about a packet that was inspected.
+/// Carries out what was decided about a packet that was inspected.
 void Worker::act(Chunk& chunk, std::uint16_t index, const PacketView& packet, std::span<const std::uint8_t> frame,
-                 TrackedFlow& flow, const Detector::Decision& decision, Result& result) noexcept {
-  const Policies& policies = function_.generation().policies;
-  result.exceeded_limits = decision.has_exceeded_limits;
-  const bool decides = decision.rule != nullptr && (policies.is_ips || decision.rule->rule->action == Action::pass);
-  if (decides) result.decided = decision.rule->rule;
-  if (decides && decision.rule->rule->action != Action::pass) {
-    const Action action = decision.rule->rule->action;
-    if (policies.drops_flows) flow.fate = TrackedFlow::Fate::drop;
+                 const Inspection& found) noexcept {
+  const Policies& policies = generation_->policies;
+  const PacketHeaders& headers = packet.headers();
+  if (policies.is_ips && found.rule != nullptr && found.rule->rule->action != Action::pass) {
+    const Action action = found.rule->rule->action;
+    // The sender would send the rest of a stream again, which was inspected already.
+    if (policies.drops_flows || found.is_about_flow) found.flow->fate = TrackedFlow::Fate::drop;
     if (action != Action::drop) {
-      if (action != Action::reject_destination) {
-        reject(chunk, index, frame, packet.headers(), RejectionTo::source);
-      }
+      if (action != Action::reject_destination) reject(chunk, index, frame, headers, RejectionTo::source);
       if (action == Action::reject_destination || action == Action::reject_both) {
-        reject(chunk, index, frame, packet.headers(), RejectionTo::destination);
+        reject(chunk, index, frame, headers, RejectionTo::destination);
       }
     }
     chunk.verdicts[index] = function_.drop(action == Action::drop ? kDroppedByRule : kRejectedByRule);
     return;
   }
-  if (decision.has_exceeded_limits) {
-    except(chunk, index, ExceptionCause::limits, &flow, frame, packet.headers());
+  const auto applies = [&](bool has_occurred, ExceptionCause cause) {
+    if (!has_occurred) return false;
+    except(chunk, index, cause, found.flow, frame, headers);
+    return chunk.verdicts[index].kind == Verdict::Kind::drop;
+  };
+  if (applies(found.has_exceeded_limits, ExceptionCause::limits)) return;
+  if (applies(found.lacks_memory, ExceptionCause::memory)) return;
+  if (applies(found.is_midstream, ExceptionCause::midstream)) return;
+  if (found.is_invalid) {
+    count(kInvalidSegments);
+    if (policies.is_ips) chunk.verdicts[index] = function_.drop(kInvalidSegment);
+    return;
   }
+  if (found.payload.empty()) return;
+  if (rewrite(*chunk.packets[index], headers, found.payload)) {
+    count(kRewritten);
+  } else {
+    chunk.verdicts[index] = function_.drop(kNotWritable);
+  }
+}
+
+/// Writes another payload of the same length into a packet of TCP. Returns false if the packet cannot be written.
+bool Worker::rewrite(rte_mbuf& packet, const PacketHeaders& headers, std::span<const std::uint8_t> payload) noexcept {
+  if (packet.nb_segs != 1 || rte_mbuf_refcnt_read(&packet) > 1 || !RTE_MBUF_DIRECT(&packet)) return false;
+  auto* const frame = rte_pktmbuf_mtod(&packet, std::uint8_t*);
+  std::uint8_t* const field = frame + headers.transport + 16;
+  std::uint8_t* const before = frame + headers.payload;
+  // RFC 1624, equation 3, with the sums of both payloads.
+  const auto complement = [](std::uint16_t word) { return std::uint64_t{static_cast<std::uint16_t>(~word)}; };
+  const std::uint64_t sum = complement(load<std::uint16_t>(field)) +
+                            complement(folded(ones_sum(before, payload.size()))) +
+                            ones_sum(payload.data(), payload.size());
+  store(field, checksum_of(sum));
+  std::memcpy(before, payload.data(), payload.size());
+  return true;
 }
 
 /// Applies the exception policy of a cause. `flow` is null if the packet has none.
 void Worker::except(Chunk& chunk, std::uint16_t index, ExceptionCause cause, TrackedFlow* flow,
                     std::span<const std::uint8_t> frame, const PacketHeaders& headers) noexcept {
-  constexpr std::array kCountOf{kNoFlows, kLimitsExceeded, kUnreadables};
-  constexpr std::array kReasonOf{kNoFlow, kLimits, kUnreadable};
+  constexpr std::array kCountOf{kNoFlows, kLimitsExceeded, kUnreadables, kMemoryExceeded, kMidstreams};
+  constexpr std::array kReasonOf{kNoFlow, kLimits, kUnreadable, kNoMemory, kMidstream};
   const auto number = static_cast<std::size_t>(cause);
   count(kCountOf[number]);
   if (flow == nullptr) count(kNotInspected);
-  const ExceptionPolicy policy = function_.generation().policies.of(cause);
+  const ExceptionPolicy policy = generation_->policies.of(cause);
   switch (policy) {
     case ExceptionPolicy::ignore:
       return;
     case ExceptionPolicy::bypass:
-      if (flow != nullptr) flow->fate = TrackedFlow::Fate::pass;
+      if (flow != nullptr) flow->fate = TrackedFlow::Fate::bypass;
       return;
+    case ExceptionPolicy::drop_packet:
     case ExceptionPolicy::drop:
     case ExceptionPolicy::reject:
       break;
   }
-  if (flow != nullptr) flow->fate = TrackedFlow::Fate::drop;
+  if (flow != nullptr && policy != ExceptionPolicy::drop_packet) flow->fate = TrackedFlow::Fate::drop;
   // An ICMP error or a RST needs headers that can be read.
   if (policy == ExceptionPolicy::reject && !headers.is_unparsable() && !frame.empty()) {
     reject(chunk, index, frame, headers, RejectionTo::source);
@@ -274,33 +322,70 @@ void Worker::reject(const Chunk& chunk, std::uint16_t index, std::span<const std
   emitter_.emit(packet, to == RejectionTo::source ? Verdict::send(chunk.rx_port) : Verdict{});
 }
 
-void Worker::report(const Chunk& chunk, const PacketView& packet, const Detector::Alert& alert, std::uint64_t now,
-                    Event::Kind kind, bool is_blocked) noexcept {
-  if (counts_ == nullptr) return;
-  if (kind == Event::Kind::alert) count(kAlerts);
-  EveWriter* const writer = function_.writer();
-  if (writer == nullptr) return;
-  Event event = make_event(alert, packet, *function_.generation().rules, now);
-  event.kind = kind;
+void Worker::report_drop(const Chunk& chunk, const PacketView& packet, const Inspection& found,
+                         std::uint64_t now) noexcept {
+  if (!wants(Event::Kind::drop)) return;
+  const Detector::Alert alert{found.rule, found.to_server, found.flow->id};
+  Event event = make_event(alert, packet, *generation_->rules, now);
+  event.kind = Event::Kind::drop;
   event.port = chunk.rx_port;
-  if (is_blocked) event.flags = static_cast<std::uint8_t>(event.flags | Event::kBlocked);
-  writer->report(index_, event);
+  event.flags = static_cast<std::uint8_t>(event.flags | Event::kBlocked);
+  function_.writer()->report(index_, event, "");
 }
 
-/// Copies what the detector counts to where the control thread reads it.
+bool Worker::wants(Event::Kind kind) const {
+  return counts_ != nullptr && function_.writer() != nullptr && function_.writer()->wants(kind);
+}
+
+void Worker::on_event(const Event& event, const std::string& members) {
+  if (event.kind == Event::Kind::alert) {
+    if (result_ != nullptr && result_->alerts++ == 0) result_->first_alert = event.rule->rule;
+    count(kAlerts);
+  }
+  if (wants(event.kind)) function_.writer()->report(index_, event, members);
+}
+
+void Worker::count_packet(const rte_mbuf& packet, const PacketHeaders& headers) noexcept {
+  count(kPackets);
+  count(kBytes, packet.pkt_len);
+  count(headers.has(PacketHeaders::kIpv6) ? kIpv6 : kIpv4);
+  if (headers.is_unparsable()) return;
+  switch (headers.protocol) {
+    case ip_protocol::kTcp:
+      return count(kTcp);
+    case ip_protocol::kUdp:
+      return count(kUdp);
+    case ip_protocol::kIcmp:
+      return count(kIcmpv4);
+    case ip_protocol::kIcmpv6:
+      return count(kIcmpv6);
+    default:
+      return;
+  }
+}
+
+/// Copies what the inspector counts to where the control thread reads it.
 void Worker::note_use() noexcept {
   if (counts_ == nullptr) return;
   WorkerCounts& counts = *counts_;
-  const VerifyCounters& verify = detector_->verify_counters();
-  counts[kAlertsOverLimit].set(detector_->counters().alerts_over_limit);
+  Detector& detector = inspector_->detector();
+  const VerifyCounters& verify = detector.verify_counters();
+  counts[kAlertsOverLimit].set(detector.counters().alerts_over_limit);
   counts[kStepsExceeded].set(verify.steps_exceeded);
   counts[kPcreExceeded].set(verify.pcre_exceeded);
   counts[kPacketsExceeded].set(verify.packets_exceeded);
-  counts[kThresholdsEvicted].set(detector_->thresholds().evicted());
-  const FlowTracker& flows = detector_->flows();
+  counts[kThresholdsEvicted].set(detector.thresholds().evicted());
+  const FlowTracker& flows = detector.flows();
   counts[kFlowsOpen].set(flows.size());
   counts[kFlowsOpened].set(flows.opened());
   counts[kFlowsEvicted].set(flows.evicted());
+  const StreamContext& streams = inspector_->streams();
+  counts[kSessions].set(inspector_->open_sessions());
+  counts[kStreamMemory].set(streams.memory.used());
+  counts[kStreamBytes].set(streams.counters.bytes);
+  counts[kStreamLost].set(streams.counters.lost);
+  for (std::size_t i = 0; i < kStreamEvents; ++i) counts[kFirstStreamEvent + i].set(streams.counters.events[i]);
+  for (std::size_t i = 0; i < kApplications; ++i) counts[kFirstApplication + i].set(inspector_->applications()[i]);
 }
 
 std::string Worker::trace(const Chunk& chunk, std::uint16_t packet) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@ enum class Transport : std::uint8_t { ip, ipv4, ipv6, tcp, udp, icmp, icmpv4, ic
 /// TCP rules see packets, the stream, or both.
 enum class TcpView : std::uint8_t { both, packets, stream };
 enum class Application : std::uint8_t { none, http, http1, http2, dns, tls, ssh, smtp, ftp, ftp_data, smb };
+inline constexpr std::size_t kApplications = static_cast<std::size_t>(Application::smb) + 1;
 
 struct Protocol {
   Transport transport = Transport::ip;

@@ -88,7 +88,6 @@ SuricataYaml read_suricata_yaml(const std::filesystem::path& file) {
   result.streams = read_stream_settings(root);
   std::string unused;
   for (const std::string& key : root.keys()) {
-    result.names_streams = result.names_streams || key == "stream" || key == "host-os-policy";
     if (std::ranges::find(kRead, key) == kRead.end()) unused += (unused.empty() ? "" : ", ") + key;
   }
   if (!unused.empty()) result.warning = file.string() + ": these sections have no effect: " + unused;

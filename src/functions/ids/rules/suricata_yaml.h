@@ -12,10 +12,9 @@
 namespace penumbra::ids {
 
 struct SuricataYaml {
-  RuleSetOptions options;      ///< Variables and files; `rules` holds the files of "rule-files".
-  StreamSettings streams;      ///< Only captures have streams.
-  bool names_streams = false;  ///< One of the sections "stream" and "host-os-policy" is there.
-  std::string warning;         ///< Names the sections that have no effect; may be empty.
+  RuleSetOptions options;  ///< Variables and files; `rules` holds the files of "rule-files".
+  StreamSettings streams;
+  std::string warning;  ///< Names the sections that have no effect; may be empty.
 };
 
 /// Reads a configuration of Suricata. Relative files start at its folder, rule files at "default-rule-path". Throws

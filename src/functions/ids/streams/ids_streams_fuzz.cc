@@ -74,15 +74,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::size_t bytes = std::min<std::size_t>(head[4], size - at);
     const auto place = static_cast<std::uint32_t>(std::int32_t{head[2]} - 8) << ((head[0] >> 1 & 7) % 5 * 2);
     // A payload of its own lets the sanitizer find reads beyond its end.
-    const std::vector<std::uint8_t> payload(data + at, data + at + bytes);
+    std::vector<std::uint8_t> payload(data + at, data + at + bytes);
     at += bytes;
-    session.add({.sequence = kFirst[to_server ? 1 : 0] + place,
-                 .acknowledgement = kFirst[to_server ? 0 : 1] + (std::uint32_t{head[3]} << (head[0] >> 4)),
-                 .window = static_cast<std::uint16_t>(head[1] << 4),
-                 .flags = static_cast<std::uint8_t>(head[1] & 0x1F),
-                 .window_scale = static_cast<std::int8_t>(head[0] >> 4),
-                 .payload = payload},
-                to_server, context, checker);
+    const ids::TcpSegment segment{
+        .sequence = kFirst[to_server ? 1 : 0] + place,
+        .acknowledgement = kFirst[to_server ? 0 : 1] + (std::uint32_t{head[3]} << (head[0] >> 4)),
+        .window = static_cast<std::uint16_t>(head[1] << 4),
+        .flags = static_cast<std::uint8_t>(head[1] & 0x1F),
+        .window_scale = static_cast<std::int8_t>(head[0] >> 4),
+        .payload = payload};
+    // Whatever was imposed once holds.
+    if (options.immediate && session.impose(segment, payload, to_server, context, checker)) {
+      require(session.is_repetition(segment, to_server) || segment.has(ids::TcpSegment::kSyn));
+      require(!session.impose(segment, payload, to_server, context, checker));
+    }
+    session.add(segment, to_server, context, checker);
     require(context.memory.held() <= context.memory.limit() && session.memory() == context.memory.used());
   }
   session.finish(context, checker);

@@ -158,6 +158,24 @@ StreamBuffer::Inserted StreamBuffer::insert(StreamMemory& memory, std::uint64_t 
   return result;
 }
 
+bool StreamBuffer::impose(std::uint64_t begin, std::span<std::uint8_t> segment) const {
+  if (bytes_ == nullptr) return false;
+  bool changed = false;
+  const std::uint64_t end = begin + segment.size();
+  const auto write = [&](StreamRange known) {
+    const StreamRange both{std::max(known.begin, begin), std::min(known.end, end)};
+    if (both.begin >= both.end || !differs(both, begin, segment)) return;
+    changed = true;
+    std::memcpy(segment.data() + (both.begin - begin), bytes_ + (both.begin - base_),
+                static_cast<std::size_t>(both.end - both.begin));
+  };
+  write({std::max(base_, contiguous_from_), next_});
+  const auto* const low = std::partition_point(ranges_ + first_, ranges_ + last_,
+                                               [&](const StreamRange& held) { return held.end <= begin; });
+  for (const auto* held = low; held != ranges_ + last_ && held->begin < end; ++held) write(*held);
+  return changed;
+}
+
 StreamText StreamBuffer::ready(std::uint64_t end, std::size_t context) const {
   std::uint64_t to = next_;
   for (std::size_t i = first_; i < last_ && to < end && ranges_[i].begin == to; ++i) to = ranges_[i].end;

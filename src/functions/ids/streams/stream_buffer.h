@@ -48,6 +48,10 @@ class StreamBuffer {
   Inserted insert(StreamMemory& memory, std::uint64_t begin, std::span<const std::uint8_t> segment, StreamPolicy policy,
                   std::size_t limit, std::size_t context);
 
+  /// Writes the bytes that are held or kept over those of a segment whose first byte has the place `begin`. Returns
+  /// true if a byte has changed.
+  bool impose(std::uint64_t begin, std::span<std::uint8_t> segment) const;
+
   /// Returns the bytes from next() to the first hole, at most to `end`, with at most `context` bytes before them.
   StreamText ready(std::uint64_t end, std::size_t context) const;
   /// Marks the bytes before `end` as handed on. Precondition: ready() returned them.

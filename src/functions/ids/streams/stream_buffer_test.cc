@@ -46,6 +46,24 @@ TEST_F(StreamBufferTest, PutsSegmentsInOrder) {
   EXPECT_EQ(take(), "");
 }
 
+TEST_F(StreamBufferTest, WritesKnownBytesOverASegment) {
+  const auto impose = [this](std::uint64_t begin, std::string text) {
+    const bool changed = buffer_.impose(begin, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
+    return (changed ? "!" : "") + text;
+  };
+  EXPECT_EQ(impose(0, "xx"), "xx") << "nothing is known";
+  insert(0, "abcd");
+  take();
+  insert(6, "gh");
+  insert(10, "kl");
+  EXPECT_EQ(impose(0, "0123456789ABCD"), "!abcd45gh89klCD");
+  EXPECT_EQ(impose(2, "cd"), "cd");
+  EXPECT_EQ(impose(4, "45"), "45");
+  EXPECT_EQ(impose(11, "xyz"), "!lyz");
+  buffer_.skip(6);
+  EXPECT_EQ(impose(0, "0123"), "0123") << "bytes before a gap are not kept";
+}
+
 TEST_F(StreamBufferTest, HandsOnTheBytesBefore) {
   std::string all;
   for (int i = 0; i < 3000; ++i) {

@@ -35,8 +35,8 @@ std::uint8_t* StreamMemory::take(unsigned order) {
     used_ += bytes;
     return block;
   }
-  if (held_ + bytes > limit_) free_kept(bytes);
-  if (held_ + bytes > limit_) return nullptr;
+  if (held_ + charged_ + bytes > limit_) free_kept(bytes);
+  if (held_ + charged_ + bytes > limit_) return nullptr;
   auto* const block = static_cast<std::uint8_t*>(std::malloc(bytes));
   if (block == nullptr) return nullptr;
   held_ += bytes;
@@ -51,9 +51,9 @@ void StreamMemory::give_back(std::uint8_t* block, unsigned order) {
 
 /// Frees kept blocks of other sizes until `wanted` bytes are below the limit.
 void StreamMemory::free_kept(std::size_t wanted) {
-  for (unsigned order = kMostOrder; order >= kLeastOrder && held_ + wanted > limit_; --order) {
+  for (unsigned order = kMostOrder; order >= kLeastOrder && held_ + charged_ + wanted > limit_; --order) {
     auto& blocks = kept_[order];
-    while (!blocks.empty() && held_ + wanted > limit_) {
+    while (!blocks.empty() && held_ + charged_ + wanted > limit_) {
       std::free(blocks.back());
       blocks.pop_back();
       held_ -= std::size_t{1} << order;

@@ -70,6 +70,12 @@ void read_policies(const ConfigNode& hosts, StreamSettings& settings) {
 
 }  // namespace
 
+bool StreamSettings::operator==(const StreamSettings& other) const {
+  return options == other.options && std::ranges::equal(policies, other.policies, [](const auto& a, const auto& b) {
+           return *a.first == *b.first && a.second == b.second;
+         });
+}
+
 StreamSettings read_stream_settings(const ConfigNode& root) {
   StreamSettings settings;
   if (const ConfigNode stream = root.get("stream"); is_set(stream)) {

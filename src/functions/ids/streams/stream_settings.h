@@ -12,11 +12,15 @@
 
 namespace penumbra::ids {
 
+/// The policies of receivers. The last that has an address counts.
+using StreamPolicies = std::vector<std::pair<std::shared_ptr<const AddressSet>, StreamPolicy>>;
+
 /// What suricata.yaml says about streams.
 struct StreamSettings {
   StreamOptions options;
-  /// The policies of receivers, those of longer prefixes last. The last that has an address counts.
-  std::vector<std::pair<std::shared_ptr<const AddressSet>, StreamPolicy>> policies;
+  StreamPolicies policies;  ///< Those of longer prefixes come last.
+
+  bool operator==(const StreamSettings& other) const;
 };
 
 /// Reads the sections "stream" and "host-os-policy" of a configuration of Suricata. Throws InputError.

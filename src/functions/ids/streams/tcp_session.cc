@@ -198,6 +198,50 @@ void TcpSession::follow_ack(const TcpSegment& segment, bool to_server, const Cal
   acked.sent = std::max(acked.sent, acked.acked);
 }
 
+/// Returns how many bytes are kept of what was handed on. The receiver may still take another version of the bytes that
+/// it has not acknowledged, so they are kept to compare.
+std::size_t TcpSession::context_of(const Half& half, const StreamOptions& options) {
+  const std::uint64_t next = half.buffer.next();
+  if (!options.immediate || next <= half.acked) return options.context;
+  return std::max(options.context,
+                  static_cast<std::size_t>(std::min<std::uint64_t>(next - half.acked, options.flow_limit)));
+}
+
+bool TcpSession::is_repetition(const TcpSegment& segment, bool to_server) const {
+  const Half& sender = half(to_server);
+  return sender.known && !segment.payload.empty() &&
+         place_of(sender, segment.sequence) < static_cast<std::int64_t>(sender.sent);
+}
+
+bool TcpSession::impose(const TcpSegment& segment, std::span<std::uint8_t> payload, bool to_server,
+                        StreamContext& context, StreamConsumer& consumer) {
+  const Half& sender = half(to_server);
+  if (!sender.known || payload.empty()) return false;
+  const std::size_t syn = segment.has(TcpSegment::kSyn) ? 1 : 0;
+  const std::int64_t place = place_of(sender, static_cast<std::uint32_t>(segment.sequence + syn));
+  const std::size_t before = place < 0 ? static_cast<std::size_t>(-place) : 0;
+  if (before >= payload.size()) return false;
+  if (!sender.buffer.impose(static_cast<std::uint64_t>(std::max<std::int64_t>(place, 0)), payload.subspan(before))) {
+    return false;
+  }
+  report({context, consumer}, to_server, StreamEvent::overlap_conflict);
+  return true;
+}
+
+void TcpSession::insert(std::int64_t place, std::span<const std::uint8_t> payload, bool to_server, const Call& call) {
+  if (call.context.memory.is_exceeded()) return report(call, to_server, StreamEvent::memory_limit);
+  Half& sender = half(to_server);
+  const StreamOptions& options = call.context.options;
+  const StreamPolicy policy = options.immediate ? StreamPolicy::first : policies_[to_server ? 1 : 0];
+  const StreamBuffer::Inserted inserted =
+      sender.buffer.insert(call.context.memory, static_cast<std::uint64_t>(place), payload, policy, options.flow_limit,
+                           context_of(sender, options));
+  if (inserted.conflict) report(call, to_server, StreamEvent::overlap_conflict);
+  if (inserted.over_limit) report(call, to_server, StreamEvent::flow_limit);
+  if (inserted.no_memory) report(call, to_server, StreamEvent::memory_limit);
+  if (inserted.too_many) report(call, to_server, StreamEvent::too_many_segments);
+}
+
 void TcpSession::store(const TcpSegment& segment, bool to_server, const Call& call) {
   Half& sender = half(to_server);
   const std::size_t syn = segment.has(TcpSegment::kSyn) ? 1 : 0;
@@ -224,16 +268,7 @@ void TcpSession::store(const TcpSegment& segment, bool to_server, const Call& ca
       payload = payload.first(static_cast<std::size_t>(sender.fin - static_cast<std::uint64_t>(place)));
     }
     sender.sent = std::max(sender.sent, static_cast<std::uint64_t>(place) + payload.size());
-    if (!sender.depth_reached && !sender.ended) {
-      const StreamOptions& options = call.context.options;
-      const StreamBuffer::Inserted inserted =
-          sender.buffer.insert(call.context.memory, static_cast<std::uint64_t>(place), payload,
-                               policies_[to_server ? 1 : 0], options.flow_limit, options.context);
-      if (inserted.conflict) report(call, to_server, StreamEvent::overlap_conflict);
-      if (inserted.over_limit) report(call, to_server, StreamEvent::flow_limit);
-      if (inserted.no_memory) report(call, to_server, StreamEvent::memory_limit);
-      if (inserted.too_many) report(call, to_server, StreamEvent::too_many_segments);
-    }
+    if (!sender.depth_reached && !sender.ended) insert(place, payload, to_server, call);
   }
   if (segment.has(TcpSegment::kFin) && end >= 0 && sender.fin == Half::kNone) {
     sender.fin = static_cast<std::uint64_t>(end);
@@ -300,16 +335,20 @@ void TcpSession::end_half(bool to_server, const Call& call) {
   call.consumer.on_end(to_server);
 }
 
-void TcpSession::add(const TcpSegment& segment, bool to_server, StreamContext& context, StreamConsumer& consumer) {
+bool TcpSession::add(const TcpSegment& segment, bool to_server, StreamContext& context, StreamConsumer& consumer) {
   const Call call{context, consumer};
   half(to_server).seen = true;
-  if (segment.has(TcpSegment::kReset)) return follow_reset(segment, to_server, call);
+  if (segment.has(TcpSegment::kReset)) {
+    const bool is_followed = state_ != State::none;
+    follow_reset(segment, to_server, call);
+    return is_followed;
+  }
   if (segment.has(TcpSegment::kSyn)) {
     follow_syn(segment, to_server, call);
-    if (half(to_server).first_sequence != segment.sequence + 1) return;
-    if (state_ == State::none) return;
+    if (half(to_server).first_sequence != segment.sequence + 1) return true;
+    if (state_ == State::none) return true;
   } else if (!follow_handshake(segment, to_server, call)) {
-    return;
+    return false;
   }
   follow_ack(segment, to_server, call);
   store(segment, to_server, call);
@@ -317,6 +356,7 @@ void TcpSession::add(const TcpSegment& segment, bool to_server, StreamContext& c
   hand_on(!to_server, call, false);
   hand_on(to_server, call, false);
   if (half(false).ended && half(true).ended) state_ = State::closed;
+  return true;
 }
 
 void TcpSession::finish(StreamContext& context, StreamConsumer& consumer) {

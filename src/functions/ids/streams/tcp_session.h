@@ -40,7 +40,11 @@ struct StreamOptions {
   std::size_t context = StreamBuffer::kContext;  ///< Bytes before new text, at least kContext.
   bool midstream = false;                        ///< Connections are followed whose SYN was not seen.
   bool one_sided = false;                        ///< Connections are followed of which only one direction is seen.
-  bool immediate = false;  ///< Bytes are handed on when they arrive, not when they are acknowledged.
+  /// Bytes are handed on when they arrive, not when they are acknowledged: what an inline system lets pass was
+  /// inspected before. The bytes that came first count, whatever the policies of receivers are.
+  bool immediate = false;
+
+  bool operator==(const StreamOptions&) const = default;
 };
 
 /// Takes what a session finds. `to_server` is the direction.
@@ -81,7 +85,15 @@ class TcpSession {
       : policies_(policies) {}
 
   /// Follows a segment, and hands bytes on to `consumer`. Takes no lock; allocates only where StreamMemory must grow.
-  void add(const TcpSegment& segment, bool to_server, StreamContext& context, StreamConsumer& consumer);
+  /// Returns false if the segment belongs to no connection that is followed.
+  bool add(const TcpSegment& segment, bool to_server, StreamContext& context, StreamConsumer& consumer);
+  /// Returns true if bytes of the segment may have been received before.
+  bool is_repetition(const TcpSegment& segment, bool to_server) const;
+  /// Call before add() if bytes are handed on immediately: writes the bytes that were received before over the payload
+  /// of a segment that repeats them, so that the receiver gets the bytes that were inspected. Bytes that the receiver
+  /// has acknowledged may differ, as it ignores them. Returns true if a byte has changed, which is an event.
+  bool impose(const TcpSegment& segment, std::span<std::uint8_t> payload, bool to_server, StreamContext& context,
+              StreamConsumer& consumer);
   /// Hands on everything that is held, also bytes that were not acknowledged, and ends both directions: after a timeout
   /// or at the end of a capture.
   void finish(StreamContext& context, StreamConsumer& consumer);
@@ -132,11 +144,13 @@ class TcpSession {
   bool take_up(const TcpSegment& segment, bool to_server, const Call& call);
   void follow_ack(const TcpSegment& segment, bool to_server, const Call& call);
   void store(const TcpSegment& segment, bool to_server, const Call& call);
+  void insert(std::int64_t place, std::span<const std::uint8_t> payload, bool to_server, const Call& call);
   void hand_on(bool to_server, const Call& call, bool everything);
   void hand_on_text(bool to_server, const Call& call, std::uint64_t until);
   void skip_gap(bool to_server, const Call& call, std::uint64_t until);
   void end_half(bool to_server, const Call& call);
   static std::int64_t place_of(const Half& half, std::uint32_t sequence);
+  static std::size_t context_of(const Half& half, const StreamOptions& options);
 
   std::array<Half, 2> halves_;  ///< To the client, to the server.
   std::array<StreamPolicy, 2> policies_;

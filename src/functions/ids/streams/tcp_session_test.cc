@@ -50,6 +50,44 @@ class TcpSessionTest : public testing::Test {
   StreamRecorder recorder_;
 };
 
+TEST_F(TcpSessionTest, TellsWhetherASegmentIsFollowed) {
+  const TcpSegment middle{.sequence = 101, .acknowledgement = 501, .window = 8192, .flags = kAck, .payload = {}};
+  EXPECT_FALSE(session_->add(middle, kClient, context_, recorder_));
+  handshake();
+  EXPECT_TRUE(session_->add(middle, kClient, context_, recorder_));
+}
+
+TEST_F(TcpSessionTest, KeepsBytesUntilTheReceiverHasThem) {
+  context_.options.immediate = true;
+  handshake();
+  std::string text;
+  for (int i = 0; i < 80; ++i) {
+    const std::string piece(100, static_cast<char>('a' + i % 26));
+    send(kClient, kAck, i * 100, 0, piece);
+    text += piece;
+  }
+  EXPECT_EQ(to_server(), text);
+  std::string other(text.size(), '-');
+  const std::span bytes(reinterpret_cast<std::uint8_t*>(other.data()), other.size());
+  const TcpSegment segment{.sequence = 101, .flags = kAck, .payload = bytes};
+  EXPECT_TRUE(session_->is_repetition(segment, kClient));
+  EXPECT_TRUE(session_->impose(segment, bytes, kClient, context_, recorder_));
+  EXPECT_EQ(other, text);
+  EXPECT_EQ(recorder_.events.count(StreamEvent::overlap_conflict), 1U);
+  EXPECT_FALSE(session_->is_repetition({.sequence = 101 + 8000, .flags = kAck, .payload = bytes}, kClient));
+}
+
+TEST_F(TcpSessionTest, RefusesSegmentsWhileTextsUseUpTheMemory) {
+  handshake();
+  context_.memory.charge(0, context_.memory.limit() + 1);
+  send(kClient, kAck, 0, 0, "a");
+  EXPECT_EQ(context_.counters.of(StreamEvent::memory_limit), 1U);
+  context_.memory.charge(context_.memory.limit() + 1, 0);
+  send(kClient, kAck, 0, 0, "b");
+  send(kServer, kAck, 0, 1);
+  EXPECT_EQ(to_server(), "b");
+}
+
 TEST_F(TcpSessionTest, HandsOnWhatIsAcknowledged) {
   handshake();
   EXPECT_EQ(session_->state(), TcpSession::State::established);
