@@ -110,10 +110,10 @@ def use(number):
     while not end.is_set():
         libc.getsockname(number, address, ctypes.byref(ctypes.c_uint(12)))
 number = xfrm.Peer().socket.fileno()
-users = [threading.Thread(target=use, args=[number]) for _ in range(4)]
+users = [threading.Thread(target=use, args=[number]) for _ in range(2)]
 for user in users:
     user.start()
-for _ in range(300):
+for _ in range(100):
     peer = xfrm.Peer()
     assert peer.ask(xfrm.message(xfrm.FLUSHSA, bytes([xfrm.ESP])))[0] == ""
     peer.close()

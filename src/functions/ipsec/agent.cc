@@ -58,8 +58,8 @@ void Agent::start() {
         log_error("ipsec: no packet can be sealed: " + problem_);
       }
       lend_to_all();
-      tick();
       finish_lending();
+      tick();
     }
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   });
@@ -89,11 +89,12 @@ void Agent::turn(std::uint64_t now_ms) {
     }
   }
   drain(now_ms);
-  if (now_ms >= next_tick_ms_) {
-    next_tick_ms_ = now_ms + kSecondMs;
-    acquires_left_ = kAcquiresPerSecond;
-    tick();
-  }
+  // tick() must see the blocks, or it would ask for others.
+  finish_lending();
+  if (now_ms < next_tick_ms_) return;
+  next_tick_ms_ = now_ms + kSecondMs;
+  acquires_left_ = kAcquiresPerSecond;
+  tick();
   finish_lending();
 }
 
