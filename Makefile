@@ -25,8 +25,8 @@ PENUMBRA_TSAN := build/tsan/bin/penumbra
 help: ## this list; times are rough, for 2 cores; sanitizers, fuzz and lint build first
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: setup-build setup-test setup-lint setup-bench setup-deb
-setup-build setup-test setup-lint setup-bench setup-deb setup-service: setup-%:
+.PHONY: setup-build setup-test setup-lint setup-bench setup-deb setup-ovs
+setup-build setup-test setup-lint setup-bench setup-deb setup-service setup-ovs: setup-%:
 	@tools/setup $(sort build $*)
 
 # $(call build,PRESET,TARGETS) configures once, and again when CUDA's compiler was installed or removed. Then it builds
@@ -59,7 +59,8 @@ run: build ## the main job: a full IPv4 table, traffic from capture to capture, 
 $(VENV)/.ready: tests/requirements.txt tools/report/requirements.txt
 $(VENV)/.report: tools/report/requirements.txt
 $(VENV)/.tidy: tools/requirements.txt
-$(VENV)/.ready $(VENV)/.report $(VENV)/.tidy:
+$(VENV)/.ovs: integrations/openvswitch/requirements.txt
+$(VENV)/.ready $(VENV)/.report $(VENV)/.tidy $(VENV)/.ovs:
 	@echo "Installing the Python packages of $< into $(VENV)"
 	@/usr/bin/python3 -m venv $(VENV)
 	@$(VENV)/bin/pip install -q --disable-pip-version-check -r $<
@@ -156,9 +157,9 @@ test-full-table: setup-test build $(VENV)/.ready ## a full BGP table through FRR
 # Open vSwitch is built in this folder.
 OVS_FOLDER ?= /var/tmp/penumbra-ovs
 .PHONY: test-ovs
-test-ovs: setup-test build $(VENV)/.ready ## Open vSwitch on Penumbra, built with the provider, and its own tests (root; 10 minutes)
+test-ovs: setup-test setup-ovs build $(VENV)/.ready $(VENV)/.ovs ## Open vSwitch on Penumbra, built with the provider: its tests and os-ken's (root; 20 minutes)
 	@integrations/openvswitch/build $(OVS_FOLDER)
-	@PENUMBRA_OVS=$(OVS_FOLDER) $(VENV)/bin/pytest -q -rs tests/test_openvswitch.py
+	@PENUMBRA_OVS=$(OVS_FOLDER) $(VENV)/bin/pytest -q -rs tests/test_openvswitch.py tests/test_openvswitch_random.py tests/test_openflow_cases.py
 
 .PHONY: test-service
 test-service: deb setup-service ## installs the package in a virtual machine and tries its service (root; reaches Debian's archive)
