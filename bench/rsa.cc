@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures private operations of RSA on one core: eight at a time by AVX512-IFMA, and OpenSSL's one after the other.
+// Measures private operations of RSA: on one core eight at a time by AVX512-IFMA, and OpenSSL's one after the other;
+// and batches on a GPU.
 #include <fmt/format.h>
 
 #include <array>
@@ -13,6 +14,7 @@
 #include "base/random.h"
 #include "bench.h"
 #include "crypto/rsa/ifma.h"
+#include "gpu/measurements.h"
 #include "ifma_rate.h"
 #include "lookup_contender.h"
 #include "pin.h"
@@ -92,7 +94,7 @@ class RsaInputs {
   std::vector<std::uint8_t> inputs_, outputs_;
 };
 
-void run_rsa(const Options& options, Report& report) {
+void measure_core(const Options& options, Report& report) {
   pin_to_first_core();
   report.note(OpensslRsa::version());
   const bool is_old = OpensslRsa::version().starts_with("OpenSSL 3.0.");
@@ -119,15 +121,31 @@ void run_rsa(const Options& options, Report& report) {
   report.checked("every result equals OpenSSL's");
 }
 
+void run_rsa(const Options& options, Report& report) {
+  if (rsa::has_ifma()) {
+    measure_core(options, report);
+  } else {
+    report.note("one core is not measured: this CPU has no AVX512-IFMA");
+  }
+  const Availability gpu = gpu::find_gpu();
+  if (gpu.available) {
+    gpu::measure_rsa(options, report);
+  } else {
+    report.note("no GPU is measured: " + gpu.reason);
+  }
+}
+
 Availability probe_rsa() {
-  return rsa::has_ifma() ? Availability{true, ""} : Availability{false, "this CPU has no AVX512-IFMA"};
+  if (rsa::has_ifma()) return {true, ""};
+  const Availability gpu = gpu::find_gpu();
+  return {gpu.available, "this CPU has no AVX512-IFMA, and there is no GPU: " + gpu.reason};
 }
 
 [[maybe_unused]] const bool kRsaBenchmark =
     register_benchmark({.name = "rsa",
-                        .measures = "private operations of RSA on one core: 8 at a time, and OpenSSL's",
-                        .needs = "AVX512-IFMA",
-                        .cost = {8, 0.4},
+                        .measures = "private operations of RSA on one core, 8 at a time and OpenSSL's, and on a GPU",
+                        .needs = "AVX512-IFMA or an NVIDIA GPU",
+                        .cost = {.once = 8, .a_round = 0.4, .once_on_gpu = 60},
                         .probe = &probe_rsa,
                         .run = &run_rsa});
 

@@ -59,6 +59,9 @@ void measure_lookups(const Options& /*options*/, Report& /*report*/) {
 void measure_latencies(const Options& /*options*/, Report& /*report*/) {
   refuse();
 }
+void measure_rsa(const Options& /*options*/, Report& /*report*/) {
+  refuse();
+}
 
 Availability find_gpu() {
   return {false, kWhy};

@@ -33,6 +33,11 @@ inline constexpr Bar kBloomRate{"bloom by cuda, 128 K rules of 12 fields in 512 
 inline constexpr Bar kBloomOverPublished{"bloom by cuda / the published design, copies included", 2, true};
 inline constexpr Bar kFewRulesRate{"5-tuples of ClassBench's sets of 1 K rules by cuda, geometric mean, M headers/s",
                                    1000, true};
+inline constexpr Bar kRsaRate{"RSA-2048 on a GPU, M private operations/s", 1.5, true};
+inline constexpr Bar kRsaLatency{"RSA-2048 on a GPU, 64 private operations, ms", 1.7, false};
+inline constexpr Bar kRsaCopies{"RSA-2048 on a GPU, with copies / without", 0.95, true};
+inline constexpr Bar kRsa3072{"RSA-3072 on a GPU / RSA-2048", 0.3, true};
+inline constexpr Bar kRsa4096{"RSA-4096 on a GPU / RSA-2048", 0.13, true};
 inline constexpr Bar kGroupSignal{"results of 64 B made visible once a group / each word by an atomic", 5, true};
 
 }  // namespace penumbra::bench::gpu

@@ -39,6 +39,8 @@ void measure_lookups(const Options& options, Report& report);
 /// Measures 32 IPv4 look-ups from submit to result, and the cost of a batch with several in flight, by engine (APUNet,
 /// figure 7).
 void measure_latencies(const Options& options, Report& report);
+/// Measures private operations of RSA by size of the batch, compared with OpenSSL's results. Part of `run rsa`.
+void measure_rsa(const Options& options, Report& report);
 
 /// Reports if this build and this machine have a GPU, and its name or the reason why not.
 Availability find_gpu();
