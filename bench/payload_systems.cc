@@ -161,10 +161,10 @@ RouterSystem RouterSystems::ipsec(std::uint16_t frame_bytes, const std::string& 
   return {.name = fmt::format("ipsec, {}, {} bytes", suite->name, frame_bytes + kFcsBytes),
           .input = fmt::format("{}-byte frames to any address, sealed for one tunnel by {}, seed {}",
                                frame_bytes + kFcsBytes, suite->name, seed_),
-          .ports = fmt::format("  - {{name: port0, device: \"synth:size={},seed={}\", promiscuous: true, mtu: 9000, "
+          .ports = fmt::format("  - {{name: port0, device: \"synth:size={},seed={}\", promiscuous: true, mtu: 1700, "
                                "addresses: [192.0.2.1/24], sink: count}}\n",
                                frame_bytes, seed_),
-          .pipeline = fmt::format("  - ipsec: {{states: {}, policies: {}, marks: marks-{}, sas: 16, mtu: 9000}}\n{}",
+          .pipeline = fmt::format("  - ipsec: {{states: {}, policies: {}, marks: marks-{}, sas: 16, mtu: 1700}}\n{}",
                                   file("sa"), file("sp"), number, kToGateway),
           .may_leave =
               [sealed](std::uint16_t port, std::span<const std::uint8_t> frame) {

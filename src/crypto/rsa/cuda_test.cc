@@ -104,7 +104,7 @@ TEST_P(CudaRsa, RefusesWhatIsTooLargeAndGivesNoSignatureAfterAFault) {
   faulty[1].half[1].prime[9] ^= 0x100;
   faulty[2].half[0].exponent[3] ^= 1;
   faulty[3].half[1].exponent[30] ^= 0x80;
-  faulty[4].half[1].cube[0] ^= 2;
+  faulty[4].half[1].negative[0] ^= 2;
   faulty[5].coefficient[31] ^= 0x100;
   CudaBatch batch(GetParam(), 8, kMost);
   const std::uint32_t healthy = batch.add_key(right);

@@ -89,7 +89,7 @@ class Device {
 
   // Memory. These functions may wait until no kernel runs on the GPU; they make a KernelPause for that.
 
-  /// Allocates `bytes` bytes of device memory.
+  /// Allocates `bytes` bytes of device memory, rounded up to whole lines of 16 bytes, in which kernels read payload.
   virtual std::byte* allocate(std::size_t bytes) = 0;
   /// Frees `memory`. Does nothing after a device failure, because the GPU may still access the memory.
   virtual void release(std::byte* memory) noexcept = 0;

@@ -28,6 +28,7 @@
 namespace penumbra::cuda {
 namespace {
 
+constexpr std::size_t kLineBytes = 16;
 constexpr int kLeastMajor = 8;  ///< Least compute capability for which kernels are compiled.
 
 /// Failures of the GPUs that were opened, kept until the process ends. One GPU's failure does not affect the others.
@@ -164,7 +165,7 @@ class RuntimeDevice final : public Device {
     const KernelPause pause;
     throw_if_lost();
     void* memory = nullptr;
-    check(cudaMalloc(&memory, bytes), "taking memory of the GPU");
+    check(cudaMalloc(&memory, (bytes + kLineBytes - 1) / kLineBytes * kLineBytes), "taking memory of the GPU");
     return allocated_.emplace_back(static_cast<std::byte*>(memory));
   }
   void release(std::byte* memory) noexcept override {
