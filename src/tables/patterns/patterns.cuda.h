@@ -12,6 +12,16 @@
 
 namespace penumbra {
 
+/// Returns the word at an address, with zeros for the bytes from `end` on.
+__device__ inline std::uint32_t word_before(std::uint64_t address, std::uint64_t end) {
+  if (address + 4 <= end) return *reinterpret_cast<const std::uint32_t*>(address);
+  std::uint32_t word = 0;
+  for (std::uint64_t at = address; at < end; ++at) {
+    word |= std::uint32_t{*reinterpret_cast<const std::uint8_t*>(at)} << 8 * (at - address);
+  }
+  return word;
+}
+
 __device__ inline void patterns_search_by_warps(patterns_view view, const std::uint32_t* before, penumbra_source source,
                                                 std::uint32_t* after, patterns_found* found, std::uint32_t n) {
   constexpr std::uint32_t kWarp = 32, kLine = 128, kWords = kLine / 4, kAllLanes = 0xFFFFFFFF;
@@ -41,9 +51,9 @@ __device__ inline void patterns_search_by_warps(patterns_view view, const std::u
         const std::uint64_t its = __shfl_sync(kAllLanes, line, static_cast<int>(row));
         const std::uint64_t its_begin = __shfl_sync(kAllLanes, begin, static_cast<int>(row));
         const std::uint64_t its_end = __shfl_sync(kAllLanes, end, static_cast<int>(row));
-        // Around a text, nothing is known of the memory beyond the words in which it lies.
+        // The memory may end where a text ends.
         const std::uint64_t word = its + 4 * lane;
-        if (word < its_end && word + 4 > its_begin) own_rows[row][lane] = *reinterpret_cast<const std::uint32_t*>(word);
+        if (word < its_end && word + 4 > its_begin) own_rows[row][lane] = word_before(word, its_end);
       }
       __syncwarp();
       const std::uint64_t from = max(line, begin), to = min(line + kLine, end);
