@@ -217,7 +217,7 @@ TEST_F(Marks, OfManyKeysAreSavedAtOnce) {
   EXPECT_EQ(content(), before);
   marks.save(kNow);
   // A crash cannot tear several records, because the file was replaced as a whole.
-  EXPECT_EQ(content().size(), before.size() + 100 * 40);
+  EXPECT_EQ(content().size(), before.size() + std::size_t{100} * 40);
   HighWaterMarks again = open();
   for (std::uint32_t spi = 1; spi <= 100; ++spi) EXPECT_EQ(again.find(keys[spi - 1]), spi);
 }

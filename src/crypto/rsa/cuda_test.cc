@@ -52,6 +52,7 @@ TEST_P(CudaRsa, EveryFormEqualsOpensslWithMixedKeys) {
     batch.set_lanes(lanes);
     for (const std::size_t count : {1U, 2U, 17U, 300U}) {
       std::vector<std::uint32_t> keys;
+      keys.reserve(count);
       for (std::size_t i = 0; i < count; ++i) keys.push_back(i % 3 == 0 ? second : first);
       std::vector<Bytes> inputs = inputs_of(test, count + 3);
       inputs.erase(inputs.begin(), inputs.begin() + 3);

@@ -42,7 +42,7 @@ class LaneTeam {
     while (team.left_ > 0) {
       for (unsigned i = 0; i < lanes; ++i) {
         if (team.lanes_[i].has_ended) continue;
-        current_ = {&team, i};
+        running = {&team, i};
         swapcontext(&team.caller_, &team.lanes_[i].context);
       }
     }
@@ -73,7 +73,7 @@ class LaneTeam {
   }
 
   static void run_lane() {
-    const Current own = current_;
+    const Current own = running;
     own.team->function_(Lane(*own.team, own.lane));
     own.team->lanes_[own.lane].has_ended = true;
     --own.team->left_;
@@ -88,7 +88,7 @@ class LaneTeam {
     return all;
   }
 
-  static inline Current current_{};
+  static inline Current running{};
 
   const std::function<void(const Lane&)>& function_;
   ucontext_t caller_{};

@@ -60,7 +60,7 @@ struct Shape {
   static constexpr unsigned kAll = kLanes * kWords;
 
   static void take(std::uint32_t (&to)[kWords], const Words& from, unsigned lane) {
-    std::copy_n(from.begin() + lane * kWords, kWords, to);
+    std::copy_n(from.begin() + std::ptrdiff_t{lane} * kWords, kWords, to);
   }
   static Modulus<kWords> part(const Words& modulus, unsigned lane) {
     Modulus<kWords> result{};
@@ -75,7 +75,7 @@ struct Shape {
     LaneTeam::run(kLanes, [&](const LaneTeam::Lane& lane) {
       std::uint32_t result[kWords] = {};
       function(lane, result, part(modulus, lane.index()));
-      std::copy_n(result, kWords, all.begin() + lane.index() * kWords);
+      std::copy_n(result, kWords, all.begin() + std::ptrdiff_t{lane.index()} * kWords);
     });
     return all;
   }
@@ -182,7 +182,7 @@ class OperationTest : public testing::Test {
     const std::uint32_t zero = 0;
     output_.assign(input.size(), 0xEE);
     const Tasks tasks{&key_, &zero, &pair_, &zero, input.data(), output_.data(), &status_, 1, makes_pairs};
-    Words shared(PowerTable::kColumns * 32 * 2);
+    Words shared(std::size_t{PowerTable::kColumns} * 32 * 2);
     LaneTeam::run(2, [&](const LaneTeam::Lane& lane) {
       run_operation(lane, tasks, 0, true, PowerTable{shared.data(), 2, lane.index()});
     });

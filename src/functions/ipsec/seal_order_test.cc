@@ -83,6 +83,7 @@ TEST(SealOrder, HoldsForManyWorkers) {
   };
   {
     std::vector<std::jthread> workers;
+    workers.reserve(kWorkers);
     for (unsigned i = 0; i < kWorkers; ++i) workers.emplace_back(work, i);
   }
   EXPECT_EQ(sent.size(), kNumbers);

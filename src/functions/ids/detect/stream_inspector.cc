@@ -193,11 +193,11 @@ void StreamInspector::follow(StreamSession& session, const PacketView& packet, s
         outcome_.payload = segment.payload = payload;
         const PacketView changed(rewritten_, headers);
         inspect_packet(session, changed, to_server, Needs::packet, {});
-        return follow_segment(session, changed, segment, to_server);
+        return follow_segment(session, *session.tcp, changed, segment, to_server);
       }
     }
     inspect_packet(session, packet, to_server, Needs::packet, prefilter);
-    return follow_segment(session, packet, segment, to_server);
+    return follow_segment(session, *session.tcp, packet, segment, to_server);
   }
   inspect_packet(session, packet, to_server, Needs::packet, prefilter);
   if (session.tcp && session.tcp->state() != TcpSession::State::none) return;
@@ -206,11 +206,11 @@ void StreamInspector::follow(StreamSession& session, const PacketView& packet, s
 }
 
 /// Hands a segment to its connection. Rules for streams are evaluated on the packet if it is part of no connection.
-void StreamInspector::follow_segment(StreamSession& session, const PacketView& packet, const TcpSegment& segment,
-                                     bool to_server) {
+void StreamInspector::follow_segment(StreamSession& session, TcpSession& tcp, const PacketView& packet,
+                                     const TcpSegment& segment, bool to_server) {
   // A packet that is dropped does not reach its receiver.
   if (is_inline_ && outcome_.rule != nullptr && outcome_.rule->rule->action != Action::pass) return;
-  const bool is_followed = session.tcp->add(segment, to_server, streams_, *this);
+  const bool is_followed = tcp.add(segment, to_server, streams_, *this);
   // An inline system decides now, and cannot wait for more bytes.
   if (is_inline_) inspect_raw(to_server);
   if (is_followed || segment.payload.empty()) return;

@@ -102,7 +102,8 @@ class StreamInspector : private StreamConsumer, private ApplicationConsumer {
   void account(StreamSession& session);
   void follow(StreamSession& session, const PacketView& packet, std::span<const std::uint8_t> frame, bool to_server,
               const Prefilter& prefilter);
-  void follow_segment(StreamSession& session, const PacketView& packet, const TcpSegment& segment, bool to_server);
+  void follow_segment(StreamSession& session, TcpSession& tcp, const PacketView& packet, const TcpSegment& segment,
+                      bool to_server);
   void inspect_packet(StreamSession& session, const PacketView& packet, bool to_server, Needs needs,
                       const Prefilter& prefilter);
   void read_datagram(StreamSession& session, const PacketView& packet, bool to_server);

@@ -32,7 +32,7 @@ void EveWriter::report(std::uint16_t worker, const Event& event, const std::stri
   std::unique_ptr<std::string> copy;
   if (!members.empty() && before < kMostBytes) copy = std::make_unique<std::string>(members);
   const bool has_room = members.empty() || copy != nullptr;
-  if (has_room && learner_->report(worker, {event, copy.get()})) {
+  if (has_room && learner_ && learner_->report(worker, {event, copy.get()})) {
     copy.release();  // NOLINT(bugprone-unused-return-value): the thread frees it
     return;
   }

@@ -63,7 +63,7 @@ TEST_F(TcpSessionTest, KeepsBytesUntilTheReceiverHasThem) {
   std::string text;
   for (int i = 0; i < 80; ++i) {
     const std::string piece(100, static_cast<char>('a' + i % 26));
-    send(kClient, kAck, i * 100, 0, piece);
+    send(kClient, kAck, std::int64_t{i} * 100, 0, piece);
     text += piece;
   }
   EXPECT_EQ(to_server(), text);
