@@ -251,9 +251,10 @@ class Bench:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keeps calibrations of tests out of the user's cache."""
+def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keeps calibrations of tests out of the user's cache, and gives each process of tests a default control socket."""
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    os.environ["RUNTIME_DIRECTORY"] = str(tmp_path_factory.mktemp("runtime"))
 
 
 @pytest.fixture
