@@ -92,10 +92,16 @@ ordered_json Megaflows::names_of_down_ports() const {
   return shown;
 }
 
+/// Returns the share of packets that the switch did not have to handle, or null before the first packet.
+ordered_json Megaflows::offloaded_percent() const {
+  const std::uint64_t found = counters_.sum(kFoundInCache) + counters_.sum(kFoundInTable);
+  const std::uint64_t all = found + counters_.sum(kMissed) + counters_.sum(kUnusual);
+  if (all == 0) return {};
+  return std::round(1000 * static_cast<double>(found) / static_cast<double>(all)) / 10;
+}
+
 ordered_json Megaflows::show_status() const {
   const auto count = [this](Counted counted) { return counters_.sum(counted); };
-  const std::uint64_t found = count(kFoundInCache) + count(kFoundInTable);
-  const std::uint64_t all = found + count(kMissed) + count(kUnusual);
   return {{"socket", settings_.socket.string()},
           {"clients", server_counters_.clients.load()},
           {"ports_down", names_of_down_ports()},
@@ -109,9 +115,7 @@ ordered_json Megaflows::show_status() const {
             {"found_in_table", count(kFoundInTable)},
             {"missed", count(kMissed)},
             {"unusual", count(kUnusual)}}},
-          {"offloaded_percent",
-           all == 0 ? ordered_json()
-                    : ordered_json(std::round(1000 * static_cast<double>(found) / static_cast<double>(all)) / 10)},
+          {"offloaded_percent", offloaded_percent()},
           {"requests",
            {{"added", server_counters_.added.load()},
             {"removed", server_counters_.removed.load()},
@@ -144,22 +148,20 @@ ordered_json Megaflows::show_meters(std::span<const std::string> arguments) cons
   return RowLimit::answer("meters", std::move(rows), shown, std::max(shown, table_.meter_count()));
 }
 
-ordered_json Megaflows::show(std::string_view topic, std::span<const std::string> arguments) const {
-  if (topic == "megaflows-status") {
-    if (!arguments.empty()) throw std::invalid_argument("megaflows-status takes no arguments");
-    return show_status();
-  }
-  if (topic == "megaflows-meters") return show_meters(arguments);
-  if (topic != "megaflows") throw std::invalid_argument("there is nothing to show under '" + std::string(topic) + "'");
+ordered_json Megaflows::show_megaflows(std::span<const std::string> arguments) const {
   const RowLimit limit(arguments);
   if (!limit.rest().empty()) throw std::invalid_argument("megaflows does not take " + quote(limit.rest().front()));
+  const std::vector<std::string> ports = table_.port_names();
   auto rows = ordered_json::array();
   const std::uint64_t now = steady_ms();
   for (const FlowTable::Row& each : table_.rows(limit.most())) {
+    const std::uint16_t in_port = in_port_of(each.flow.match);
+    const bool has_port = in_port != 0 && in_port <= ports.size();
     auto& row = rows.emplace_back();
+    row["packets"] = each.hits.packets;
+    row["port"] = has_port ? ordered_json(ports[in_port - 1U]) : ordered_json();
     row["match"] = match_text(each.flow.match);
     row["actions"] = actions_text(each.flow.actions);
-    row["packets"] = each.hits.packets;
     row["bytes"] = each.hits.bytes;
     row["last_hit_seconds_ago"] =
         each.hits.last_ms == 0 ? ordered_json()
@@ -167,7 +169,19 @@ ordered_json Megaflows::show(std::string_view topic, std::span<const std::string
     row["ufid"] = fmt::format("{:016x}{:016x}", each.flow.ufid[0], each.flow.ufid[1]);
   }
   const std::size_t shown = rows.size();
-  return RowLimit::answer("megaflows", std::move(rows), shown, std::max(shown, table_.size()));
+  auto answer = RowLimit::answer("megaflows", std::move(rows), shown, std::max(shown, table_.size()));
+  answer["offloaded_percent"] = offloaded_percent();
+  return answer;
+}
+
+ordered_json Megaflows::show(std::string_view topic, std::span<const std::string> arguments) const {
+  if (topic == "megaflows-status") {
+    if (!arguments.empty()) throw std::invalid_argument("megaflows-status takes no arguments");
+    return show_status();
+  }
+  if (topic == "megaflows-meters") return show_meters(arguments);
+  if (topic == "megaflows") return show_megaflows(arguments);
+  throw std::invalid_argument("there is nothing to show under '" + std::string(topic) + "'");
 }
 
 std::vector<FunctionMetric> Megaflows::metrics() const {

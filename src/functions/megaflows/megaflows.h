@@ -48,7 +48,9 @@ class Megaflows final : public Function {
 
   void take_ports(std::span<const PortInfo> ports);
   nlohmann::ordered_json names_of_down_ports() const;
+  nlohmann::ordered_json offloaded_percent() const;
   nlohmann::ordered_json show_status() const;
+  nlohmann::ordered_json show_megaflows(std::span<const std::string> arguments) const;
   nlohmann::ordered_json show_meters(std::span<const std::string> arguments) const;
 
   Settings settings_;

@@ -235,9 +235,8 @@ TEST_P(MegaflowsOnEngines, ForwardAsTheModelWhileMegaflowsComeAndGo) {
     const auto packets = status()["packets"];
     EXPECT_GT(hits, 300U);
     EXPECT_GT(misses, 300U);
-    EXPECT_EQ(packets["missed"].get<std::uint64_t>() + packets["found_in_table"].get<std::uint64_t>() +
-                  packets["found_in_cache"].get<std::uint64_t>(),
-              hits + misses);
+    EXPECT_EQ(packets["missed"], misses);  // also those whose answer was in the cache
+    EXPECT_EQ(packets["found_in_table"].get<std::uint64_t>() + packets["found_in_cache"].get<std::uint64_t>(), hits);
     EXPECT_EQ(packets["found_in_cache"] > 0U, std::string(settings) != ", cache: 0");
   }
 }

@@ -68,9 +68,11 @@ void Worker::ask_cache(const Chunk& chunk, Lookups& lookups) noexcept {
   if (!cache_.is_on()) return;
   for (std::uint16_t i = 0; i < lookups.count; ++i) cache_.prefetch(lookups.hashes[i]);
   lookups.items = 0;
+  std::uint64_t missed = 0;
   for (std::uint16_t i = 0; i < lookups.count; ++i) {
     if (const auto rule = cache_.find(lookups.hashes[i], lookups.keys[i])) {
       lookups.rules[i] = *rule;
+      missed += *rule == RULES_NONE ? 1 : 0;
       continue;
     }
     if (lookups.items != i) {
@@ -79,7 +81,8 @@ void Worker::ask_cache(const Chunk& chunk, Lookups& lookups) noexcept {
     }
     lookups.lookup_of[lookups.items++] = static_cast<std::uint8_t>(i);
   }
-  function_.counters_.add(chunk.worker, Megaflows::kFoundInCache, lookups.count - lookups.items);
+  function_.counters_.add(chunk.worker, Megaflows::kMissed, missed);
+  function_.counters_.add(chunk.worker, Megaflows::kFoundInCache, lookups.count - lookups.items - missed);
 }
 
 bool Worker::resume(Chunk& chunk) noexcept {
