@@ -33,7 +33,7 @@ std::string reason_to_skip(const Rule& rule, Needs most) {
   const Needs needs = rule.needs();
   if (needs > most) return needs == Needs::stream ? "needs streams" : "needs the protocol of an application";
   for (const BitCommand& command : rule.bits) {
-    if (command.scope != BitCommand::Scope::flow) return "xbits and hostbits are not evaluated";
+    if (command.scope != BitCommand::Scope::flow && command.expire_seconds == 0) return "hostbits are not evaluated";
   }
   return "";
 }
@@ -136,10 +136,10 @@ void CompiledRules::number_bits(BitNames& names) {
   BitNames after = names;
   for (const ActiveRule& active : rules_) {
     for (const BitCommand& command : active.rule->bits) {
-      for (const std::string& name : command.names) after.number_of(name);
+      for (const std::string& name : command.names) after.number_of(command.scope, name);
     }
   }
-  if (after.size() > FlowBits::kMost) {
+  if (after.flow_bits() > FlowBits::kMost) {
     throw std::length_error("the rules name more than " + std::to_string(FlowBits::kMost) +
                             " flowbits, with those of earlier rules");
   }

@@ -75,10 +75,18 @@ bool is_suppressed(const ActiveRule& active, const PacketView& packet) {
   });
 }
 
+PacketEnds ends_of(const PacketView& packet) {
+  const bool is_v6 = packet.is_ipv6();
+  return {packet.source().words(is_v6), packet.destination().words(is_v6), is_v6};
+}
+
 }  // namespace
 
 Detector::Detector(const Limits& limits)
-    : flows_(limits.flows), thresholds_(limits.threshold_entries, limits.flows.key.low), verifier_(limits.verify) {}
+    : flows_(limits.flows),
+      thresholds_(limits.threshold_entries, limits.flows.key.low),
+      address_bits_(limits.address_bits, limits.flows.key.high),
+      verifier_(limits.verify) {}
 
 /// Empties the list of candidates. Allocates only when the number of rules has grown, which is after a reload.
 void Detector::begin(const CompiledRules& rules) {
@@ -149,7 +157,11 @@ bool Detector::matches(const ActiveRule& active, std::uint32_t number, const Sub
   const bool is_fragment = subject.packet.headers().has(PacketHeaders::kFragment);
   if (rule.flow && !matches_flow(*rule.flow, subject.flow, is_fragment)) return false;
   for (const PreparedBits& command : active.bits) {
-    if (command.is_test() && !subject.flow.flow->bits.test(command)) return false;
+    if (!command.is_test()) continue;
+    const bool holds = command.scope == BitCommand::Scope::flow
+                           ? subject.flow.flow->bits.test(command)
+                           : address_bits_.test(command, ends_of(subject.packet), subject.now);
+    if (!holds) return false;
   }
   for (const PacketTest& test : rule.packet_tests) {
     const bool holds =
@@ -212,7 +224,12 @@ Detector::Decision Detector::evaluate(const CompiledRules& rules, const Subject&
     if (!matches(active, number, subject, wants_ip_only)) continue;
     ++counters_.matches;
     for (const PreparedBits& command : active.bits) {
-      if (!command.is_test()) flow.bits.change(command);
+      if (command.is_test()) continue;
+      if (command.scope == BitCommand::Scope::flow) {
+        flow.bits.change(command);
+      } else {
+        address_bits_.change(command, ends_of(subject.packet), subject.now);
+      }
     }
     const Action action = active.rule->action;
     if (action == Action::pass) {

@@ -12,6 +12,7 @@
 #include "functions/ids/detect/flow_tracker.h"
 #include "functions/ids/detect/packet_view.h"
 #include "functions/ids/detect/session_facts.h"
+#include "functions/ids/state/address_bits.h"
 #include "functions/ids/state/threshold_table.h"
 #include "functions/ids/verify/verifier.h"
 #include "penumbra/per_worker.h"
@@ -53,6 +54,7 @@ class Detector {
   struct Limits {
     FlowLimits flows;
     std::size_t threshold_entries = 65536;
+    std::size_t address_bits = 65536;  ///< Bits of xbits that may be set.
     VerifyLimits verify;
   };
   explicit Detector(const Limits& limits);
@@ -102,6 +104,7 @@ class Detector {
 
   FlowTracker flows_;
   ThresholdTable thresholds_;
+  AddressBits address_bits_;
   Verifier verifier_;
   BufferTable buffers_;
   std::vector<std::uint32_t> candidates_;  ///< Numbers of rules to evaluate.

@@ -149,16 +149,29 @@ TEST(Detector, AppliesThresholds) {
   EXPECT_THAT(run.send({}, 11000000), ElementsAre(1));
 }
 
+TEST(Detector, KeepsBitsOfAddressesAcrossFlows) {
+  Session run(
+      "alert udp any any -> any any (content:\"set\"; xbits:set,a,track ip_src,expire 10; noalert; sid:1;)\n"
+      "alert udp any any -> any any (content:\"get\"; xbits:isset,a,track ip_dst; flowbits:isnotset,a; sid:2;)\n"
+      "alert udp any any -> any any (content:\"get\"; xbits:isset,a,track ip_pair; sid:3;)\n");
+  constexpr std::uint64_t kSecond = 1000000;
+  const Packet get{.source = 7, .destination = 1, .source_port = 5, .payload = "get"};
+  EXPECT_THAT(run.send(get, kSecond), IsEmpty());
+  EXPECT_THAT(run.send({.payload = "set"}, kSecond), IsEmpty());
+  EXPECT_THAT(run.send(get, 11 * kSecond), ElementsAre(2));
+  EXPECT_THAT(run.send(get, 12 * kSecond), IsEmpty());
+}
+
 TEST(Detector, NamesRulesThatAreNotEvaluated) {
   const Session run(
       "alert tcp any any -> any any (content:\"a\"; sid:1;)\nalert dns any any -> any any (sid:2;)\n"
       "alert udp any any -> any any (asn1:double_overflow; sid:3;)\n"
-      "alert udp any any -> any any (xbits:set,a,track ip_src; sid:4;)\nalert udp any any -> any any (sid:5;)\n");
+      "alert udp any any -> any any (hostbits:set,a; sid:4;)\nalert udp any any -> any any (sid:5;)\n");
   std::vector<std::string> reasons;
   for (const auto& skipped : run.rules().not_evaluated()) reasons.push_back(skipped.reason);
-  EXPECT_THAT(reasons, testing::UnorderedElementsAre("needs streams", "needs the protocol of an application",
-                                                     "asn1 and DCE/RPC are not evaluated",
-                                                     "xbits and hostbits are not evaluated"));
+  EXPECT_THAT(reasons,
+              testing::UnorderedElementsAre("needs streams", "needs the protocol of an application",
+                                            "asn1 and DCE/RPC are not evaluated", "hostbits are not evaluated"));
   EXPECT_EQ(run.rules().rules().size(), 1U);
 }
 

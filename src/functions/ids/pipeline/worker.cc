@@ -71,7 +71,7 @@ Worker::Worker(Ids& function, const WorkerContext& context)
 void Worker::begin_dry_run() {
   StreamInspector::Limits limits;
   limits.detector.flows.flows = limits.most_sessions = kDryRunFlows;
-  limits.detector.threshold_entries = kDryRunThresholds;
+  limits.detector.threshold_entries = limits.detector.address_bits = kDryRunThresholds;
   inspector_ = std::make_unique<StreamInspector>(limits, *this);
 }
 
