@@ -328,7 +328,8 @@ void StreamInspector::report(const Detector::Alert& alert, const PacketView& pac
   const Action action = alert.rule->rule->action;
   if (is_inline_ && !is_flow_end_ && action != Action::alert && action != Action::pass) event.flags |= Event::kBlocked;
   current_->record.alerted = true;
-  sink_.on_event(event, alert_members(current_->application, http));
+  const bool has_reader = sink_.wants(Event::Kind::alert);
+  sink_.on_event(event, has_reader ? alert_members(current_->application, http) : std::string());
 }
 
 Event StreamInspector::event_of(bool to_server) const {

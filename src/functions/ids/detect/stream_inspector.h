@@ -53,7 +53,7 @@ struct Inspection {
 class EventSink {
  public:
   virtual ~EventSink() = default;
-  /// Returns false if events of the kind need not be made. Alerts are always made.
+  /// Returns false if events of the kind need not be made. Alerts that are not wanted are given without members.
   virtual bool wants(Event::Kind /*kind*/) const { return true; }
   /// `members` are further members of the event's object, as JSON text without braces.
   virtual void on_event(const Event& event, const std::string& members) = 0;
