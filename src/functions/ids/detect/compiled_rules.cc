@@ -96,9 +96,12 @@ void CompiledRules::add(const Rule& rule) {
                     .bits = {},
                     .threshold = threshold_of(rule),
                     .suppressions = {},
+                    .rate_filter = nullptr,
                     .is_ip_only = is_ip_only(rule)};
   for (const ThresholdEntry& entry : set_.thresholds()) {
-    if (entry.kind == ThresholdEntry::Kind::suppress && is_for(entry, rule)) active.suppressions.push_back(&entry);
+    if (!is_for(entry, rule)) continue;
+    if (entry.kind == ThresholdEntry::Kind::suppress) active.suppressions.push_back(&entry);
+    if (entry.kind == ThresholdEntry::Kind::rate_filter && active.rate_filter == nullptr) active.rate_filter = &entry;
   }
   for (const BufferTests& tests : rule.buffers) {
     const BufferOrigin origin = info_of(tests.buffer).origin;

@@ -75,6 +75,18 @@ bool is_suppressed(const ActiveRule& active, const PacketView& packet) {
   });
 }
 
+/// Returns the key of a match of a rule whose matches are counted by `track`.
+ThresholdKey key_of(const ActiveRule& active, Track track, const Subject& subject) {
+  ThresholdKey key{.rule = active.key};
+  const bool is_v6 = subject.packet.is_ipv6();
+  if (track == Track::source || track == Track::both) key.source = subject.packet.source().words(is_v6);
+  if (track == Track::destination || track == Track::both) {
+    key.destination = subject.packet.destination().words(is_v6);
+  }
+  if (track == Track::flow) key.flow = subject.flow.flow->id;
+  return key;
+}
+
 PacketEnds ends_of(const PacketView& packet) {
   const bool is_v6 = packet.is_ipv6();
   return {packet.source().words(is_v6), packet.destination().words(is_v6), is_v6};
@@ -188,19 +200,20 @@ bool Detector::matches(const ActiveRule& active, std::uint32_t number, const Sub
   return matched;
 }
 
+/// Returns the action of a match, which a rate filter may change.
+Action Detector::action_of(const ActiveRule& active, const Subject& subject) {
+  const ThresholdEntry* const filter = active.rate_filter;
+  if (filter == nullptr) return active.rule->action;
+  ThresholdKey key = key_of(active, filter->threshold.track, subject);
+  key.is_rate = true;
+  const bool is_active = thresholds_.exceeds_rate(filter->threshold, filter->timeout, key, subject.now);
+  return is_active ? filter->new_action : active.rule->action;
+}
+
 ThresholdOutcome Detector::count_for_threshold(const ActiveRule& active, const Subject& subject) {
   const Threshold* const threshold = active.threshold;
   if (threshold == nullptr) return ThresholdOutcome::alert;
-  ThresholdKey key{.rule = active.key};
-  const bool is_v6 = subject.packet.is_ipv6();
-  if (threshold->track == Track::source || threshold->track == Track::both) {
-    key.source = subject.packet.source().words(is_v6);
-  }
-  if (threshold->track == Track::destination || threshold->track == Track::both) {
-    key.destination = subject.packet.destination().words(is_v6);
-  }
-  if (threshold->track == Track::flow) key.flow = subject.flow.flow->id;
-  return thresholds_.count(*threshold, key, subject.now);
+  return thresholds_.count(*threshold, key_of(active, threshold->track, subject), subject.now);
 }
 
 /// Evaluates the candidates and the rules without a pattern, both in the rules' order.
@@ -231,22 +244,22 @@ Detector::Decision Detector::evaluate(const CompiledRules& rules, const Subject&
         address_bits_.change(command, ends_of(subject.packet), subject.now);
       }
     }
-    const Action action = active.rule->action;
+    const Action action = action_of(active, subject);
     if (action == Action::pass) {
       if (active.is_ip_only) flow.fate = TrackedFlow::Fate::pass;
-      if (decision.rule == nullptr) decision.rule = &active;
+      decision.note(active, action);
       break;
     }
     const ThresholdOutcome outcome = count_for_threshold(active, subject);
     if (outcome == ThresholdOutcome::too_few) continue;
-    if (action != Action::alert && decision.rule == nullptr) decision.rule = &active;
+    if (action != Action::alert) decision.note(active, action);
     if (outcome != ThresholdOutcome::alert || active.rule->noalert || is_suppressed(active, subject.packet)) continue;
     if (alerts.size() - first_alert >= kMostAlerts) {
       ++counters_.alerts_over_limit;
       continue;
     }
     ++counters_.alerts;
-    alerts.push_back({&active, subject.flow.to_server, flow.id});
+    alerts.push_back({&active, subject.flow.to_server, flow.id, action});
   }
   decision.has_exceeded_limits = verifier_.counters().all() != exceeded;
   return decision;

@@ -124,6 +124,23 @@ TEST(ThresholdTable, SaysWhetherARuleActsWithoutAnAlert) {
   EXPECT_EQ(outcomes("threshold:type backoff, track by_flow, count 2, multiplier 2;"), ".xsxss");
 }
 
+TEST(ThresholdTable, ActivatesARateFilterForItsTimeout) {
+  const Threshold rate{.type = Threshold::Type::threshold, .track = Track::source, .count = 3, .seconds = 10};
+  const auto active = [&rate](const std::vector<double>& seconds, std::uint32_t timeout) {
+    ThresholdTable table(64);
+    std::string found;
+    for (const double second : seconds) {
+      const auto now = static_cast<std::uint64_t>((second + 1) * kSecond);
+      found += table.exceeds_rate(rate, timeout, {.rule = 1, .is_rate = true}, now) ? 'x' : '.';
+    }
+    return found;
+  };
+  EXPECT_EQ(active({0, 1, 2, 3, 4, 33, 34, 35}, 30), "...xxx..");
+  EXPECT_EQ(active({0, 1, 2, 10, 11, 12, 13}, 30), "......x");  // the fourth match begins another period
+  EXPECT_EQ(active({0, 1, 2, 3, 5, 6, 7}, 1), "...x.xx");       // the period goes on after the timeout
+  EXPECT_EQ(active({0, 1, 2, 3, 100, 101, 102, 103, 104}, 1), "...x....x");
+}
+
 TEST(FlowBits, AreSetAndTested) {
   BitNames names;
   const auto bits = [&names](const std::string& option) {
