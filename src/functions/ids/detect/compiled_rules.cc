@@ -33,7 +33,7 @@ std::string reason_to_skip(const Rule& rule, Needs most) {
   const Needs needs = rule.needs();
   if (needs > most) return needs == Needs::stream ? "needs streams" : "needs the protocol of an application";
   for (const BitCommand& command : rule.bits) {
-    if (command.scope != BitCommand::Scope::flow) return "xbits and hostbits are not evaluated";
+    if (command.scope != BitCommand::Scope::flow && command.expire_seconds == 0) return "hostbits are not evaluated";
   }
   return "";
 }
@@ -96,9 +96,12 @@ void CompiledRules::add(const Rule& rule) {
                     .bits = {},
                     .threshold = threshold_of(rule),
                     .suppressions = {},
+                    .rate_filter = nullptr,
                     .is_ip_only = is_ip_only(rule)};
   for (const ThresholdEntry& entry : set_.thresholds()) {
-    if (entry.kind == ThresholdEntry::Kind::suppress && is_for(entry, rule)) active.suppressions.push_back(&entry);
+    if (!is_for(entry, rule)) continue;
+    if (entry.kind == ThresholdEntry::Kind::suppress) active.suppressions.push_back(&entry);
+    if (entry.kind == ThresholdEntry::Kind::rate_filter && active.rate_filter == nullptr) active.rate_filter = &entry;
   }
   for (const BufferTests& tests : rule.buffers) {
     const BufferOrigin origin = info_of(tests.buffer).origin;
@@ -136,10 +139,10 @@ void CompiledRules::number_bits(BitNames& names) {
   BitNames after = names;
   for (const ActiveRule& active : rules_) {
     for (const BitCommand& command : active.rule->bits) {
-      for (const std::string& name : command.names) after.number_of(name);
+      for (const std::string& name : command.names) after.number_of(command.scope, name);
     }
   }
-  if (after.size() > FlowBits::kMost) {
+  if (after.flow_bits() > FlowBits::kMost) {
     throw std::length_error("the rules name more than " + std::to_string(FlowBits::kMost) +
                             " flowbits, with those of earlier rules");
   }

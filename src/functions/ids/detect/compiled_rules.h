@@ -29,6 +29,7 @@ struct ActiveRule {
   std::vector<PreparedBits> bits;
   const Threshold* threshold = nullptr;                   ///< Of threshold.config or the rule's own, or null.
   std::vector<const ThresholdEntry*> suppressions;        ///< Of threshold.config.
+  const ThresholdEntry* rate_filter = nullptr;            ///< The first of threshold.config, or null.
   bool is_ip_only = false;                                ///< Evaluated once for each direction of a flow.
   bool reads_application = false, reads_payload = false;  ///< Some test is on such a buffer.
   bool has_pattern = false;                               ///< In a PatternGroup. Others are always evaluated.

@@ -75,10 +75,30 @@ bool is_suppressed(const ActiveRule& active, const PacketView& packet) {
   });
 }
 
+/// Returns the key of a match of a rule whose matches are counted by `track`.
+ThresholdKey key_of(const ActiveRule& active, Track track, const Subject& subject) {
+  ThresholdKey key{.rule = active.key};
+  const bool is_v6 = subject.packet.is_ipv6();
+  if (track == Track::source || track == Track::both) key.source = subject.packet.source().words(is_v6);
+  if (track == Track::destination || track == Track::both) {
+    key.destination = subject.packet.destination().words(is_v6);
+  }
+  if (track == Track::flow) key.flow = subject.flow.flow->id;
+  return key;
+}
+
+PacketEnds ends_of(const PacketView& packet) {
+  const bool is_v6 = packet.is_ipv6();
+  return {packet.source().words(is_v6), packet.destination().words(is_v6), is_v6};
+}
+
 }  // namespace
 
 Detector::Detector(const Limits& limits)
-    : flows_(limits.flows), thresholds_(limits.threshold_entries, limits.flows.key.low), verifier_(limits.verify) {}
+    : flows_(limits.flows),
+      thresholds_(limits.threshold_entries, limits.flows.key.low),
+      address_bits_(limits.address_bits, limits.flows.key.high),
+      verifier_(limits.verify) {}
 
 /// Empties the list of candidates. Allocates only when the number of rules has grown, which is after a reload.
 void Detector::begin(const CompiledRules& rules) {
@@ -149,7 +169,11 @@ bool Detector::matches(const ActiveRule& active, std::uint32_t number, const Sub
   const bool is_fragment = subject.packet.headers().has(PacketHeaders::kFragment);
   if (rule.flow && !matches_flow(*rule.flow, subject.flow, is_fragment)) return false;
   for (const PreparedBits& command : active.bits) {
-    if (command.is_test() && !subject.flow.flow->bits.test(command)) return false;
+    if (!command.is_test()) continue;
+    const bool holds = command.scope == BitCommand::Scope::flow
+                           ? subject.flow.flow->bits.test(command)
+                           : address_bits_.test(command, ends_of(subject.packet), subject.now);
+    if (!holds) return false;
   }
   for (const PacketTest& test : rule.packet_tests) {
     const bool holds =
@@ -176,19 +200,20 @@ bool Detector::matches(const ActiveRule& active, std::uint32_t number, const Sub
   return matched;
 }
 
+/// Returns the action of a match, which a rate filter may change.
+Action Detector::action_of(const ActiveRule& active, const Subject& subject) {
+  const ThresholdEntry* const filter = active.rate_filter;
+  if (filter == nullptr) return active.rule->action;
+  ThresholdKey key = key_of(active, filter->threshold.track, subject);
+  key.is_rate = true;
+  const bool is_active = thresholds_.exceeds_rate(filter->threshold, filter->timeout, key, subject.now);
+  return is_active ? filter->new_action : active.rule->action;
+}
+
 ThresholdOutcome Detector::count_for_threshold(const ActiveRule& active, const Subject& subject) {
   const Threshold* const threshold = active.threshold;
   if (threshold == nullptr) return ThresholdOutcome::alert;
-  ThresholdKey key{.rule = active.key};
-  const bool is_v6 = subject.packet.is_ipv6();
-  if (threshold->track == Track::source || threshold->track == Track::both) {
-    key.source = subject.packet.source().words(is_v6);
-  }
-  if (threshold->track == Track::destination || threshold->track == Track::both) {
-    key.destination = subject.packet.destination().words(is_v6);
-  }
-  if (threshold->track == Track::flow) key.flow = subject.flow.flow->id;
-  return thresholds_.count(*threshold, key, subject.now);
+  return thresholds_.count(*threshold, key_of(active, threshold->track, subject), subject.now);
 }
 
 /// Evaluates the candidates and the rules without a pattern, both in the rules' order.
@@ -212,24 +237,29 @@ Detector::Decision Detector::evaluate(const CompiledRules& rules, const Subject&
     if (!matches(active, number, subject, wants_ip_only)) continue;
     ++counters_.matches;
     for (const PreparedBits& command : active.bits) {
-      if (!command.is_test()) flow.bits.change(command);
+      if (command.is_test()) continue;
+      if (command.scope == BitCommand::Scope::flow) {
+        flow.bits.change(command);
+      } else {
+        address_bits_.change(command, ends_of(subject.packet), subject.now);
+      }
     }
-    const Action action = active.rule->action;
+    const Action action = action_of(active, subject);
     if (action == Action::pass) {
       if (active.is_ip_only) flow.fate = TrackedFlow::Fate::pass;
-      if (decision.rule == nullptr) decision.rule = &active;
+      decision.note(active, action);
       break;
     }
     const ThresholdOutcome outcome = count_for_threshold(active, subject);
     if (outcome == ThresholdOutcome::too_few) continue;
-    if (action != Action::alert && decision.rule == nullptr) decision.rule = &active;
+    if (action != Action::alert) decision.note(active, action);
     if (outcome != ThresholdOutcome::alert || active.rule->noalert || is_suppressed(active, subject.packet)) continue;
     if (alerts.size() - first_alert >= kMostAlerts) {
       ++counters_.alerts_over_limit;
       continue;
     }
     ++counters_.alerts;
-    alerts.push_back({&active, subject.flow.to_server, flow.id});
+    alerts.push_back({&active, subject.flow.to_server, flow.id, action});
   }
   decision.has_exceeded_limits = verifier_.counters().all() != exceeded;
   return decision;

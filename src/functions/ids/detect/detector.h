@@ -12,6 +12,7 @@
 #include "functions/ids/detect/flow_tracker.h"
 #include "functions/ids/detect/packet_view.h"
 #include "functions/ids/detect/session_facts.h"
+#include "functions/ids/state/address_bits.h"
 #include "functions/ids/state/threshold_table.h"
 #include "functions/ids/verify/verifier.h"
 #include "penumbra/per_worker.h"
@@ -53,6 +54,7 @@ class Detector {
   struct Limits {
     FlowLimits flows;
     std::size_t threshold_entries = 65536;
+    std::size_t address_bits = 65536;  ///< Bits of xbits that may be set.
     VerifyLimits verify;
   };
   explicit Detector(const Limits& limits);
@@ -63,10 +65,19 @@ class Detector {
     const ActiveRule* rule = nullptr;
     bool to_server = true;
     std::uint64_t flow = 0;
+    Action action = Action::alert;  ///< The rule's, or that of a rate filter.
   };
   struct Decision {
     const ActiveRule* rule = nullptr;  ///< The first rule that matched and whose action is not `alert`, or null.
+    Action action = Action::alert;     ///< The action of the match: the rule's, or that of a rate filter.
     bool has_exceeded_limits = false;  ///< A verification ended by a limit, so that a match may be missed.
+
+    /// Takes the match of a rule, unless another has decided.
+    void note(const ActiveRule& active, Action action_of_match) {
+      if (rule != nullptr) return;
+      rule = &active;
+      action = action_of_match;
+    }
   };
 
   /// Updates the flow of a packet. Precondition: the packet is readable.
@@ -98,10 +109,12 @@ class Detector {
   void add_candidate(std::uint32_t rule);
   Decision evaluate(const CompiledRules& rules, const Subject& subject, std::vector<Alert>& alerts);
   bool matches(const ActiveRule& active, std::uint32_t number, const Subject& subject, bool wants_ip_only);
+  Action action_of(const ActiveRule& active, const Subject& subject);
   ThresholdOutcome count_for_threshold(const ActiveRule& active, const Subject& subject);
 
   FlowTracker flows_;
   ThresholdTable thresholds_;
+  AddressBits address_bits_;
   Verifier verifier_;
   BufferTable buffers_;
   std::vector<std::uint32_t> candidates_;  ///< Numbers of rules to evaluate.

@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/scratch_folder.h"
 #include "functions/ids/detect/eve.h"
 #include "functions/ids/detect/link_layer.h"
 #include "functions/ids/detect/testing.h"
@@ -149,16 +151,62 @@ TEST(Detector, AppliesThresholds) {
   EXPECT_THAT(run.send({}, 11000000), ElementsAre(1));
 }
 
+TEST(Detector, KeepsBitsOfAddressesAcrossFlows) {
+  Session run(
+      "alert udp any any -> any any (content:\"set\"; xbits:set,a,track ip_src,expire 10; noalert; sid:1;)\n"
+      "alert udp any any -> any any (content:\"get\"; xbits:isset,a,track ip_dst; flowbits:isnotset,a; sid:2;)\n"
+      "alert udp any any -> any any (content:\"get\"; xbits:isset,a,track ip_pair; sid:3;)\n");
+  constexpr std::uint64_t kSecond = 1000000;
+  const Packet get{.source = 7, .destination = 1, .source_port = 5, .payload = "get"};
+  EXPECT_THAT(run.send(get, kSecond), IsEmpty());
+  EXPECT_THAT(run.send({.payload = "set"}, kSecond), IsEmpty());
+  EXPECT_THAT(run.send(get, 11 * kSecond), ElementsAre(2));
+  EXPECT_THAT(run.send(get, 12 * kSecond), IsEmpty());
+}
+
+/// Returns the actions of the decisions about packets that match the only rule, one each second.
+std::string actions(const std::string& action, const std::string& new_action) {
+  const ScratchFolder folder;
+  std::ofstream(folder.path() / "a.rules") << action << " udp any any -> any any (sid:1;)\n";
+  std::ofstream(folder.path() / "threshold.config")
+      << "rate_filter gen_id 1, sig_id 1, track by_src, count 2, seconds 10, new_action " << new_action
+      << ", timeout 2\n";
+  RuleSetOptions options;
+  options.rules = {folder.path()};
+  const CompiledRules rules(RuleSet::load(options));
+  Detector detector;
+  const Bytes frame = Packet{}.frame();
+  const PacketView view(frame, parse_headers(frame.data(), frame.size(), frame.size()));
+  std::string found;
+  for (std::uint64_t second = 1; second <= 6; ++second) {
+    std::vector<Detector::Alert> alerts;
+    const Detector::Decision decision = detector.inspect(rules, view, second * 1000000, alerts);
+    const auto letter = [](Action each) {
+      return each == Action::drop ? 'd' : each == Action::reject ? 'r' : each == Action::pass ? 'p' : 'a';
+    };
+    found += decision.rule == nullptr ? '-' : letter(decision.action);
+    found += alerts.empty() ? '.' : letter(alerts[0].action);
+  }
+  return found;
+}
+
+TEST(Detector, ChangesActionsByRateFilters) {
+  EXPECT_EQ(actions("alert", "drop"), "-a-adddddd-a");
+  EXPECT_EQ(actions("drop", "alert"), "dddd-a-a-add");
+  EXPECT_EQ(actions("alert", "reject"), "-a-arrrrrr-a");
+  EXPECT_EQ(actions("alert", "pass"), "-a-ap.p.p.-a");
+}
+
 TEST(Detector, NamesRulesThatAreNotEvaluated) {
   const Session run(
       "alert tcp any any -> any any (content:\"a\"; sid:1;)\nalert dns any any -> any any (sid:2;)\n"
       "alert udp any any -> any any (asn1:double_overflow; sid:3;)\n"
-      "alert udp any any -> any any (xbits:set,a,track ip_src; sid:4;)\nalert udp any any -> any any (sid:5;)\n");
+      "alert udp any any -> any any (hostbits:set,a; sid:4;)\nalert udp any any -> any any (sid:5;)\n");
   std::vector<std::string> reasons;
   for (const auto& skipped : run.rules().not_evaluated()) reasons.push_back(skipped.reason);
-  EXPECT_THAT(reasons, testing::UnorderedElementsAre("needs streams", "needs the protocol of an application",
-                                                     "asn1 and DCE/RPC are not evaluated",
-                                                     "xbits and hostbits are not evaluated"));
+  EXPECT_THAT(reasons,
+              testing::UnorderedElementsAre("needs streams", "needs the protocol of an application",
+                                            "asn1 and DCE/RPC are not evaluated", "hostbits are not evaluated"));
   EXPECT_EQ(run.rules().rules().size(), 1U);
 }
 

@@ -209,7 +209,7 @@ void StreamInspector::follow(StreamSession& session, const PacketView& packet, s
 void StreamInspector::follow_segment(StreamSession& session, TcpSession& tcp, const PacketView& packet,
                                      const TcpSegment& segment, bool to_server) {
   // A packet that is dropped does not reach its receiver.
-  if (is_inline_ && outcome_.rule != nullptr && outcome_.rule->rule->action != Action::pass) return;
+  if (is_inline_ && outcome_.rule != nullptr && outcome_.action != Action::pass) return;
   const bool is_followed = tcp.add(segment, to_server, streams_, *this);
   // An inline system decides now, and cannot wait for more bytes.
   if (is_inline_) inspect_raw(to_server);
@@ -238,7 +238,7 @@ void StreamInspector::inspect_packet(StreamSession& session, const PacketView& p
   }();
   decide(decision, Needs::packet);
   for (const Detector::Alert& alert : alerts_) report(alert, packet, nullptr);
-  if (decision.rule == nullptr || decision.rule->rule->action != Action::pass) return;
+  if (decision.rule == nullptr || decision.action != Action::pass) return;
   if (is_about_ends(*decision.rule->rule)) flow_->fate = TrackedFlow::Fate::pass;
   is_passed_ = true;
 }
@@ -249,6 +249,7 @@ void StreamInspector::decide(const Detector::Decision& decision, Needs needs) {
   outcome_.has_exceeded_limits |= decision.has_exceeded_limits;
   if (decision.rule == nullptr || outcome_.rule != nullptr) return;
   outcome_.rule = decision.rule;
+  outcome_.action = decision.action;
   outcome_.is_about_flow = needs != Needs::packet;
 }
 
@@ -314,7 +315,7 @@ void StreamInspector::evaluate(bool to_server, Needs needs, const SessionFacts& 
     report(alert, packet, http);
   }
   // A pass rule about a stream passes the rest of the flow.
-  if (decision.rule != nullptr && decision.rule->rule->action == Action::pass) {
+  if (decision.rule != nullptr && decision.action == Action::pass) {
     flow_->fate = TrackedFlow::Fate::pass;
     is_passed_ = true;
   }
@@ -325,10 +326,11 @@ void StreamInspector::report(const Detector::Alert& alert, const PacketView& pac
   event.number = origin_.number;
   event.port = current_->port;
   if (is_flow_end_) event.flags |= Event::kFlowEnd;
-  const Action action = alert.rule->rule->action;
+  const Action action = alert.action;
   if (is_inline_ && !is_flow_end_ && action != Action::alert && action != Action::pass) event.flags |= Event::kBlocked;
   current_->record.alerted = true;
-  sink_.on_event(event, alert_members(current_->application, http));
+  const bool has_reader = sink_.wants(Event::Kind::alert);
+  sink_.on_event(event, has_reader ? alert_members(current_->application, http) : std::string());
 }
 
 Event StreamInspector::event_of(bool to_server) const {

@@ -41,6 +41,7 @@ struct Inspection {
   bool to_server = true;
   TrackedFlow::Fate fate = TrackedFlow::Fate::inspect;  ///< The flow's, before the packet.
   const ActiveRule* rule = nullptr;  ///< The first rule that matched and whose action is not `alert`.
+  Action action = Action::alert;     ///< The action of that match.
   bool is_about_flow = false;        ///< The rule has matched a stream or a message, of which the packet is a part.
   bool has_exceeded_limits = false;  ///< A verification ended by a limit, so that a match may be missed.
   bool lacks_memory = false;         ///< The segment was not taken, because there is no room for it.
@@ -53,7 +54,7 @@ struct Inspection {
 class EventSink {
  public:
   virtual ~EventSink() = default;
-  /// Returns false if events of the kind need not be made. Alerts are always made.
+  /// Returns false if events of the kind need not be made. Alerts that are not wanted are given without members.
   virtual bool wants(Event::Kind /*kind*/) const { return true; }
   /// `members` are further members of the event's object, as JSON text without braces.
   virtual void on_event(const Event& event, const std::string& members) = 0;

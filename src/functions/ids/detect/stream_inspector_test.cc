@@ -28,7 +28,9 @@ CompiledRules compile(const std::string& text) {
 
 class Events : public EventSink {
  public:
+  bool wants(Event::Kind /*kind*/) const override { return is_read; }
   void on_event(const Event& event, const std::string& members) override {
+    EXPECT_TRUE(is_read || members.empty());
     const nlohmann::json json = nlohmann::json::parse(to_json(event, members));
     (event.kind == Event::Kind::alert ? alerts : logs[json["event_type"].get<std::string>()]).push_back(json);
   }
@@ -39,6 +41,7 @@ class Events : public EventSink {
     return found;
   }
 
+  bool is_read = true;
   std::vector<nlohmann::json> alerts;
   std::map<std::string, std::vector<nlohmann::json>> logs;
 };
@@ -87,6 +90,16 @@ class Connection {
 };
 
 using Sids = std::vector<int>;
+
+TEST(StreamInspector, MakesNoMembersThatNobodyReads) {
+  Connection connection("alert http any any -> any any (http.uri; content:\"/a\"; sid:1;)\n");
+  connection.events.is_read = false;
+  connection.handshake();
+  connection.say(true, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+  connection.finish();
+  EXPECT_EQ(connection.events.sids(), Sids{1});
+  EXPECT_TRUE(connection.events.logs.empty());
+}
 
 TEST(StreamInspector, FindsWhatIsCutAnywhere) {
   const std::string text = "a quick brown fox jumps";

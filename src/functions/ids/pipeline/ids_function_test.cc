@@ -99,6 +99,21 @@ TEST_F(IdsFunction, DropsSinglePacketsIfItIsTold) {
   EXPECT_EQ(reason({.payload = "harmless"}), "pass");
 }
 
+TEST_F(IdsFunction, DropsByRateFilters) {
+  write("threshold.config",
+        "rate_filter gen_id 1, sig_id 1, track by_src, count 1, seconds 60, new_action drop, timeout 60\n");
+  create("{rules: [.], mode: ips, scope: packet, eve: eve.json}");
+  EXPECT_EQ(reason({.payload = "evil"}), "pass");
+  EXPECT_EQ(reason({.payload = "evil"}), "dropped_by_rule");
+  EXPECT_EQ(trace_, "flow 1, 1 alerts, the first by rule 1, decided by rule 1");
+  EXPECT_EQ(reason({.payload = "harmless"}), "pass");
+  const auto written = events(3);
+  ASSERT_EQ(written.size(), 3U);
+  EXPECT_EQ(written[0]["alert"]["action"], "allowed");
+  EXPECT_EQ(written[1]["alert"]["action"], "blocked");
+  EXPECT_EQ(written[2]["event_type"], "drop");
+}
+
 TEST_F(IdsFunction, WritesEventsOfFlowsAndMessages) {
   const auto converse = [this](const std::string& settings) {
     std::filesystem::remove(folder_.path() / "eve.json");

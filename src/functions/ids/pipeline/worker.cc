@@ -71,7 +71,7 @@ Worker::Worker(Ids& function, const WorkerContext& context)
 void Worker::begin_dry_run() {
   StreamInspector::Limits limits;
   limits.detector.flows.flows = limits.most_sessions = kDryRunFlows;
-  limits.detector.threshold_entries = kDryRunThresholds;
+  limits.detector.threshold_entries = limits.detector.address_bits = kDryRunThresholds;
   inspector_ = std::make_unique<StreamInspector>(limits, *this);
 }
 
@@ -198,9 +198,9 @@ void Worker::inspect(Chunk& chunk, std::uint16_t index, const patterns_found* fo
   count(kInspected);
   result.exceeded_limits = inspected.has_exceeded_limits;
   const ActiveRule* const rule = inspected.rule;
-  if (rule != nullptr && (policies.is_ips || rule->rule->action == Action::pass)) result.decided = rule->rule;
+  if (rule != nullptr && (policies.is_ips || inspected.action == Action::pass)) result.decided = rule->rule;
   act(chunk, index, packet, frame, inspected);
-  if (result.decided != nullptr && result.decided->action != Action::pass) report_drop(chunk, packet, inspected, now);
+  if (result.decided != nullptr && inspected.action != Action::pass) report_drop(chunk, packet, inspected, now);
 }
 
 /// Returns what is known of the patterns in a packet. `found` is the shader's answer, or null.
@@ -225,8 +225,8 @@ void Worker::act(Chunk& chunk, std::uint16_t index, const PacketView& packet, st
                  const Inspection& found) noexcept {
   const Policies& policies = generation_->policies;
   const PacketHeaders& headers = packet.headers();
-  if (policies.is_ips && found.rule != nullptr && found.rule->rule->action != Action::pass) {
-    const Action action = found.rule->rule->action;
+  if (policies.is_ips && found.rule != nullptr && found.action != Action::pass) {
+    const Action action = found.action;
     // The sender would send the rest of a stream again, which was inspected already.
     if (policies.drops_flows || found.is_about_flow) found.flow->fate = TrackedFlow::Fate::drop;
     if (action != Action::drop) {
@@ -325,7 +325,7 @@ void Worker::reject(const Chunk& chunk, std::uint16_t index, std::span<const std
 void Worker::report_drop(const Chunk& chunk, const PacketView& packet, const Inspection& found,
                          std::uint64_t now) noexcept {
   if (!wants(Event::Kind::drop)) return;
-  const Detector::Alert alert{found.rule, found.to_server, found.flow->id};
+  const Detector::Alert alert{found.rule, found.to_server, found.flow->id, found.action};
   Event event = make_event(alert, packet, *generation_->rules, now);
   event.kind = Event::Kind::drop;
   event.port = chunk.rx_port;

@@ -38,7 +38,7 @@ struct BitCommand {
   Scope scope = Scope::flow;
   Kind kind = Kind::set;
   std::vector<std::string> names;
-  std::uint32_t expire_seconds = 0;  ///< 0: no expiry of its own.
+  std::uint32_t expire_seconds = 0;  ///< Only xbits have an expiry.
 
   bool is_test() const { return kind == Kind::is_set || kind == Kind::is_not_set; }
 };

@@ -80,6 +80,9 @@ void read_flowbits(RuleBuilder& rule, const Option& option) {
   rule.rule.bits.push_back(command);
 }
 
+/// Seconds for which a bit of xbits is set, unless the rule has `expire`.
+constexpr std::uint32_t kExpireSeconds = 30;
+
 /// Reads "COMMAND,NAME,track ip_src[,expire N]".
 void read_xbits(RuleBuilder& rule, const Option& option) {
   const auto words = split(option.value, ',');
@@ -103,6 +106,7 @@ void read_xbits(RuleBuilder& rule, const Option& option) {
   } else {
     throw rule.wrong(option, words[2], "is not 'track ip_src', 'track ip_dst' or 'track ip_pair'");
   }
+  command.expire_seconds = kExpireSeconds;
   if (words.size() == 4) {
     const auto [expire, seconds] = split_name(words[3]);
     if (expire != "expire") throw rule.wrong(option, words[3], "is not 'expire SECONDS'");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bits of `flowbits`.
+// The bits of `flowbits`, and the numbers of the bits of `xbits`.
 #pragma once
 
+#include <array>
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
@@ -14,26 +15,33 @@
 
 namespace penumbra::ids {
 
-/// The numbers of bits that rules name. A name keeps its number for as long as the object lives.
+/// The numbers of bits that rules name. A name keeps its number for as long as the object lives. The bits of flows and
+/// those of addresses are numbered apart.
 class BitNames {
  public:
   /// Returns the number of a name; a new name gets the next number.
-  std::uint32_t number_of(const std::string& name) {
-    return numbers_.try_emplace(name, static_cast<std::uint32_t>(numbers_.size())).first->second;
+  std::uint32_t number_of(BitCommand::Scope scope, const std::string& name) {
+    Numbers& numbers = numbers_[scope == BitCommand::Scope::flow ? 0 : 1];
+    return numbers.try_emplace(name, static_cast<std::uint32_t>(numbers.size())).first->second;
   }
-  std::size_t size() const { return numbers_.size(); }
+  /// Returns how many bits of flows have a number.
+  std::size_t flow_bits() const { return numbers_[0].size(); }
 
  private:
-  std::map<std::string, std::uint32_t, std::less<>> numbers_;
+  using Numbers = std::map<std::string, std::uint32_t, std::less<>>;
+  std::array<Numbers, 2> numbers_;  ///< The bits of flows, and those of addresses.
 };
 
 /// A command with the numbers of its bits.
 struct PreparedBits {
   BitCommand::Kind kind = BitCommand::Kind::set;
+  BitCommand::Scope scope = BitCommand::Scope::flow;
+  std::uint32_t expire_seconds = 0;
   std::vector<std::uint32_t> bits;
 
-  PreparedBits(const BitCommand& command, BitNames& names) : kind(command.kind) {
-    for (const std::string& name : command.names) bits.push_back(names.number_of(name));
+  PreparedBits(const BitCommand& command, BitNames& names)
+      : kind(command.kind), scope(command.scope), expire_seconds(command.expire_seconds) {
+    for (const std::string& name : command.names) bits.push_back(names.number_of(command.scope, name));
   }
   bool is_test() const { return kind == BitCommand::Kind::is_set || kind == BitCommand::Kind::is_not_set; }
 };

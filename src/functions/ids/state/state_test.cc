@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "functions/ids/rules/testing.h"
+#include "functions/ids/state/address_bits.h"
 #include "functions/ids/state/bit_store.h"
 #include "functions/ids/state/threshold_table.h"
 
@@ -123,6 +124,23 @@ TEST(ThresholdTable, SaysWhetherARuleActsWithoutAnAlert) {
   EXPECT_EQ(outcomes("threshold:type backoff, track by_flow, count 2, multiplier 2;"), ".xsxss");
 }
 
+TEST(ThresholdTable, ActivatesARateFilterForItsTimeout) {
+  const Threshold rate{.type = Threshold::Type::threshold, .track = Track::source, .count = 3, .seconds = 10};
+  const auto active = [&rate](const std::vector<double>& seconds, std::uint32_t timeout) {
+    ThresholdTable table(64);
+    std::string found;
+    for (const double second : seconds) {
+      const auto now = static_cast<std::uint64_t>((second + 1) * kSecond);
+      found += table.exceeds_rate(rate, timeout, {.rule = 1, .is_rate = true}, now) ? 'x' : '.';
+    }
+    return found;
+  };
+  EXPECT_EQ(active({0, 1, 2, 3, 4, 33, 34, 35}, 30), "...xxx..");
+  EXPECT_EQ(active({0, 1, 2, 10, 11, 12, 13}, 30), "......x");  // the fourth match begins another period
+  EXPECT_EQ(active({0, 1, 2, 3, 5, 6, 7}, 1), "...x.xx");       // the period goes on after the timeout
+  EXPECT_EQ(active({0, 1, 2, 3, 100, 101, 102, 103, 104}, 1), "...x....x");
+}
+
 TEST(FlowBits, AreSetAndTested) {
   BitNames names;
   const auto bits = [&names](const std::string& option) {
@@ -132,7 +150,7 @@ TEST(FlowBits, AreSetAndTested) {
                      toggle = bits("flowbits:toggle,b;");
   const PreparedBits is_a = bits("flowbits:isset,a;"), is_any = bits("flowbits:isset,b|a;"),
                      not_a = bits("flowbits:isnotset,a;");
-  ASSERT_EQ(names.size(), 2U);
+  ASSERT_EQ(names.flow_bits(), 2U);
   FlowBits store;
   EXPECT_FALSE(store.test(is_a));
   EXPECT_TRUE(store.test(not_a));
@@ -146,6 +164,78 @@ TEST(FlowBits, AreSetAndTested) {
   EXPECT_TRUE(store.test(is_any));
   store.change(toggle);
   EXPECT_FALSE(store.test(is_any));
+}
+
+/// Commands of xbits on the ends of packets from address `source` to address `destination`.
+class XbitsTest : public testing::Test {
+ protected:
+  void change(const std::string& option, std::uint64_t source, std::uint64_t destination, double second) {
+    bits_.change(prepared(option), ends(source, destination), time(second));
+  }
+  bool test(const std::string& option, std::uint64_t source, std::uint64_t destination, double second) {
+    return bits_.test(prepared(option), ends(source, destination), time(second));
+  }
+  PreparedBits prepared(const std::string& option) {
+    return {parse_options("xbits:" + option + ";").bits.at(0), names_};
+  }
+  static PacketEnds ends(std::uint64_t source, std::uint64_t destination) {
+    return {{source, 0}, {destination, 0}, false};
+  }
+  static std::uint64_t time(double second) { return static_cast<std::uint64_t>((second + 1000) * kSecond); }
+
+  BitNames names_;
+  AddressBits bits_{64};
+};
+
+TEST_F(XbitsTest, BelongToAnAddressOrAPair) {
+  change("set,a,track ip_src", 1, 2, 0);
+  EXPECT_TRUE(test("isset,a,track ip_src", 1, 9, 0));
+  EXPECT_TRUE(test("isset,b|a,track ip_dst", 9, 1, 0));
+  EXPECT_FALSE(test("isnotset,a,track ip_src", 1, 9, 0));
+  EXPECT_FALSE(test("isset,a,track ip_dst", 1, 2, 0));
+  EXPECT_FALSE(test("isset,b,track ip_src", 1, 2, 0));
+  EXPECT_FALSE(test("isset,a,track ip_pair", 1, 2, 0));
+  change("set,a,track ip_pair", 1, 2, 0);
+  EXPECT_TRUE(test("isset,a,track ip_pair", 2, 1, 0));
+  EXPECT_FALSE(test("isset,a,track ip_pair", 1, 3, 0));
+  const PacketEnds v6{{1, 0}, {2, 0}, true};
+  EXPECT_FALSE(bits_.test(prepared("isset,a,track ip_pair"), v6, time(0)));
+  EXPECT_TRUE(bits_.test(prepared("isnotset,a,track ip_src"), v6, time(0)));
+}
+
+TEST_F(XbitsTest, AreUnsetAndToggled) {
+  change("set,a,track ip_src", 1, 2, 0);
+  change("unset,a,track ip_dst", 1, 2, 0);
+  EXPECT_TRUE(test("isset,a,track ip_src", 1, 2, 0));
+  change("unset,a,track ip_src", 1, 2, 0);
+  EXPECT_FALSE(test("isset,a,track ip_src", 1, 2, 0));
+  change("toggle,a,track ip_dst", 1, 2, 0);
+  EXPECT_TRUE(test("isset,a,track ip_dst", 1, 2, 0));
+  change("toggle,a,track ip_dst", 1, 2, 0);
+  EXPECT_TRUE(test("isnotset,a,track ip_dst", 1, 2, 0));
+}
+
+TEST_F(XbitsTest, ExpireAfterWholeSeconds) {
+  change("set,a,track ip_src,expire 60", 1, 2, 0.5);
+  change("set,b,track ip_src", 1, 2, 0);
+  EXPECT_TRUE(test("isset,b,track ip_src", 1, 2, 30.9));
+  EXPECT_FALSE(test("isset,b,track ip_src", 1, 2, 31));
+  EXPECT_TRUE(test("isset,a,track ip_src", 1, 2, 60));
+  EXPECT_FALSE(test("isset,a,track ip_src", 1, 2, 61));
+  change("toggle,a,track ip_src,expire 5", 1, 2, 61);
+  EXPECT_TRUE(test("isset,a,track ip_src", 1, 2, 66));
+  change("set,a,track ip_src,expire 5", 1, 2, 66);
+  EXPECT_TRUE(test("isset,a,track ip_src", 1, 2, 71));
+}
+
+TEST_F(XbitsTest, AreCountedWhenTheyFindNoRoom) {
+  AddressBits small(8);
+  const PreparedBits set = prepared("set,a,track ip_src");
+  for (std::uint64_t i = 0; i < 20; ++i) small.change(set, ends(i, 0), time(0));
+  EXPECT_EQ(small.evicted(), 12U);
+  for (std::uint64_t i = 0; i < 8; ++i) small.change(set, ends(i, 1), time(40));
+  EXPECT_EQ(small.evicted(), 12U);  // bits that have expired are no loss
+  for (std::uint64_t i = 0; i < 8; ++i) EXPECT_TRUE(small.test(prepared("isset,a,track ip_src"), ends(i, 1), time(40)));
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ ThresholdTable::ThresholdTable(std::size_t entries, std::uint64_t seed)
 
 std::uint64_t ThresholdTable::hash(const ThresholdKey& key) const {
   std::uint64_t mixed = seed_;
-  for (const std::uint64_t word :
-       {key.rule, key.source[0], key.source[1], key.destination[0], key.destination[1], key.flow}) {
+  for (const std::uint64_t word : {key.rule, key.source[0], key.source[1], key.destination[0], key.destination[1],
+                                   key.flow, std::uint64_t{key.is_rate}}) {
     mixed = (mixed ^ word) * 0x9E3779B97F4A7C15U;
     mixed ^= mixed >> 29;
   }
@@ -39,6 +39,27 @@ ThresholdTable::Entry& ThresholdTable::find(const ThresholdKey& key, std::uint64
   *place = Entry{};
   place->key = key;
   return *place;
+}
+
+bool ThresholdTable::exceeds_rate(const Threshold& rate, std::uint32_t timeout, const ThresholdKey& key,
+                                  std::uint64_t now) {
+  Entry& entry = find(key, now);
+  if (entry.is_used && entry.active_since != 0) {
+    if (now / kMicroseconds <= entry.active_since / kMicroseconds + timeout) return true;
+    entry.active_since = 0;
+    entry.end = entry.begin + rate.seconds * kMicroseconds;
+    return false;
+  }
+  if (!entry.is_used || entry.end <= now) {
+    entry.is_used = true;
+    entry.begin = now;
+    entry.end = now + rate.seconds * kMicroseconds;
+    entry.matches = 0;
+  }
+  if (++entry.matches <= rate.count) return false;
+  entry.active_since = now;
+  entry.end = std::max(entry.end, now + (timeout + std::uint64_t{1}) * kMicroseconds);
+  return true;
 }
 
 ThresholdOutcome ThresholdTable::count(const Threshold& threshold, const ThresholdKey& key, std::uint64_t now) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts the matches of rules for `threshold` and `detection_filter`.
+// Counts the matches of rules for `threshold`, `detection_filter` and `rate_filter`.
 #pragma once
 
 #include <array>
@@ -17,6 +17,7 @@ struct ThresholdKey {
   std::uint64_t rule = 0;  ///< Gid and sid.
   std::array<std::uint64_t, 2> source{}, destination{};
   std::uint64_t flow = 0;
+  bool is_rate = false;  ///< The entry belongs to a rate filter.
 
   bool operator==(const ThresholdKey&) const = default;
 };
@@ -40,6 +41,10 @@ class ThresholdTable {
   /// Counts a match at `now`, in microseconds.
   ThresholdOutcome count(const Threshold& threshold, const ThresholdKey& key, std::uint64_t now);
 
+  /// Counts a match for a rate filter at `now`, in microseconds. Returns true while the filter is active: from more
+  /// than `count` matches in `seconds` on, for `timeout` seconds.
+  bool exceeds_rate(const Threshold& rate, std::uint32_t timeout, const ThresholdKey& key, std::uint64_t now);
+
   /// Returns how many entries were overwritten before their time was over.
   std::uint64_t evicted() const { return evicted_; }
 
@@ -50,7 +55,8 @@ class ThresholdTable {
     std::uint64_t begin = 0;  ///< First match of the period.
     std::uint64_t end = 0;    ///< End of the period; the greatest value for `backoff`.
     std::uint64_t matches = 0;
-    std::uint64_t next_alert = 0;  ///< Of `backoff`.
+    std::uint64_t next_alert = 0;    ///< Of `backoff`.
+    std::uint64_t active_since = 0;  ///< The time at which a rate filter became active, or 0.
   };
   Entry& find(const ThresholdKey& key, std::uint64_t now);
   std::uint64_t hash(const ThresholdKey& key) const;
