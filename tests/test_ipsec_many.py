@@ -138,3 +138,37 @@ def test_ten_thousand_tunnels_are_installed(tmp_path):
     for each, outer in zip(sample, outputs[::2], strict=True):
         assert each.out.open(outer)[2] == aged(each.leaving(9))
     assert outputs[1::2] == [each.arriving(9) for each in sample]
+
+
+def test_a_thousand_tunnels_carry_traffic_both_ways(tmp_path):
+    """Two gateways with two workers each. The near router ends in between, and its keeper keeps the SAs."""
+    count = 1000
+    all_tunnels = tunnels(count)
+    # The number of packets differs between tunnels and directions, so that no SA can count for another.
+    there = {each.out.spi: [each.leaving(20 + i) for i in range(1 + each.number % 3)] for each in all_tunnels}
+    back = {each.back.spi: [each.arriving(40 + i) for i in range(1 + each.number % 4)] for each in all_tunnels}
+
+    def packets_of(by_spi):
+        return [packet for packets in by_spi.values() for packet in packets]
+
+    def pass_through(gateway, packets, by_spi):
+        """Sends packets through a gateway and compares the counts of all SAs. Returns what it sent."""
+        wanted = {spi: len(packets) for spi, packets in by_spi.items()}
+        with gateway.running(count) as router:
+            gateway.wait_for(router, count)
+            gateway.send(router, packets)
+            router.wait_for("all packets", lambda: sum(counts(router).values()) >= len(packets))
+            assert counts(router) == wanted
+            summary = router.stop()
+        assert reasons(summary) == {} and summary.received == summary.sent == len(packets)
+        return gateway.sent()
+
+    with gateways(tmp_path, "near", "far", workers=2) as (near, far):
+        for gateway in (near, far):
+            install(gateway.keeper, [each for tunnel in all_tunnels for each in requests(tunnel, is_far=gateway is far)])
+        sealed = pass_through(near, packets_of(there), there)
+        both = pass_through(far, sealed + packets_of(back), there | back)
+        opened = [packet for packet in both if packet[9] != esp_codec.ESP]
+        assert sorted(opened) == sorted(map(aged, packets_of(there)))
+        returned = [packet for packet in both if packet[9] == esp_codec.ESP]
+        assert sorted(pass_through(near, returned, back)) == sorted(map(aged, packets_of(back)))
