@@ -133,8 +133,7 @@ def test_asks_for_sas_and_reports_new_addresses(bench, keeper):
     install(peer, sa=False)
     # The inbound SA is encapsulated, and its peer had port 4500.
     back = Sa(0x200, SUITES[0], "192.0.2.2", "192.0.2.1", ports=(4500, 4500), key=bytes(range(1, 21)))
-    sa = xfrm.sa(0x200, reqid=1).replace(xfrm.address("192.0.2.2"), b"#" * 16).replace(xfrm.address("192.0.2.1"), xfrm.address("192.0.2.2"))
-    sa = sa.replace(b"#" * 16, xfrm.address("192.0.2.1"))
+    sa = xfrm.sa(0x200, reqid=1, ends=("192.0.2.2", "192.0.2.1"))
     encapsulation = xfrm.attribute(xfrm.ENCAP, struct.pack("=H", 2) + struct.pack(">HH2x", 4500, 4500) + bytes(16))
     assert peer.ask(xfrm.message(xfrm.NEWSA, sa + xfrm.gcm() + encapsulation))[0] == ""
     moved = Sa(0x200, SUITES[0], "192.0.2.2", "192.0.2.1", ports=(6000, 4500), key=back.key)

@@ -29,9 +29,15 @@ def selector(destination="0.0.0.0", source="0.0.0.0", bits=(0, 0), family=socket
     return address(destination) + address(source) + head
 
 
-def sa(spi, *, protocol=ESP, mode=1, family=socket.AF_INET, window=0, flags=0, limits=NO_LIMITS, reqid=0, seq=0, selected=None):
+#: Source and destination of SAs and templates.
+ENDS = ("192.0.2.1", "192.0.2.2")
+
+
+def sa(
+    spi, *, ends=ENDS, protocol=ESP, mode=1, family=socket.AF_INET, window=0, flags=0, limits=NO_LIMITS, reqid=0, seq=0, selected=None
+):
     head = selected or selector()
-    head += address("192.0.2.2") + struct.pack(">IB3x", spi, protocol) + address("192.0.2.1")
+    head += address(ends[1]) + struct.pack(">IB3x", spi, protocol) + address(ends[0])
     return head + limits + bytes(32) + bytes(12) + struct.pack("=IIHBBB7x", seq, reqid, family, mode, window, flags)
 
 
@@ -52,9 +58,9 @@ def policy_id(direction, *, selected=None, index=0):
     return (selected or selector("10.1.0.0", "10.0.0.0", (16, 24))) + struct.pack("=IB3x", index, direction)
 
 
-def template(*, protocol=ESP, mode=1, family=socket.AF_INET, optional=0, reqid=1):
-    head = address("192.0.2.2") + struct.pack(">IB3x", 0, protocol) + struct.pack("=HH", family, 0)
-    return head + address("192.0.2.1") + struct.pack("=IBBBx3I", reqid, mode, 0, optional, *[0xFFFFFFFF] * 3)
+def template(*, ends=ENDS, protocol=ESP, mode=1, family=socket.AF_INET, optional=0, reqid=1):
+    head = address(ends[1]) + struct.pack(">IB3x", 0, protocol) + struct.pack("=HH", family, 0)
+    return head + address(ends[0]) + struct.pack("=IBBBx3I", reqid, mode, 0, optional, *[0xFFFFFFFF] * 3)
 
 
 def attribute(number, content):

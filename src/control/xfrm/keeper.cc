@@ -27,6 +27,8 @@ namespace {
 constexpr std::size_t kMostDatagram = 65536;
 constexpr std::size_t kDumpPiece = 4096;   // As in Linux, a page: some programs read dumps into a buffer of that size.
 constexpr std::size_t kMostQueued = 8192;  // Messages.
+// The messages that install 25,000 tunnels, each with two SAs and three policies. They take about 50 MB.
+constexpr std::size_t kMostQueuedOfDataPlane = 128 * 1024;
 constexpr std::size_t kMostClients = 1024;
 constexpr rlim_t kOwnDescriptors = 16;  // For the marks, the socket, the log and the like.
 
@@ -153,11 +155,13 @@ void SaKeeper::queue(Client& client, Outcome& outcome) {
 
 void SaKeeper::notify(const std::vector<Notification>& notifications) {
   for (const Notification& one : notifications) {
+    const bool is_for_data_plane = one.group == PENUMBRA_XFRM_GROUP_DATA_PLANE;
+    const std::size_t most = is_for_data_plane ? kMostQueuedOfDataPlane : kMostQueued;
     for (const auto& client : clients_) {
       if ((client->sender.groups >> (one.group - 1) & 1U) == 0 || client->is_gone) continue;
-      if (client->queue.size() < kMostQueued) {
+      if (client->queue.size() < most) {
         client->queue.push_back(one.message);
-      } else if (one.group == PENUMBRA_XFRM_GROUP_DATA_PLANE) {
+      } else if (is_for_data_plane) {
         // The data plane must miss nothing. It connects again and asks for everything.
         client->is_gone = true;
       }
