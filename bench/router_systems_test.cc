@@ -183,7 +183,7 @@ TEST_F(RouterSystemsTest, TheFlowOfAPacketNamesItsPort) {
 
 /// Each router of a benchmark runs, and its packets meet its criterion.
 TEST_F(RouterSystemsTest, RoutersSendWhatTheirCriterionWants) {
-  const Options options{.names = {}};
+  const Options options{};
   Report report("frames", true);
   const RouterRuns runs(options, report);
   const RouterSystems& makers = runs.makers();

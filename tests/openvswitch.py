@@ -16,7 +16,8 @@ import pytest
 import conftest
 import needs
 import netns
-from test_switch import A, B, hear
+import two_hosts
+from test_switch import hear
 
 OVS = pathlib.Path(os.environ.get("PENUMBRA_OVS", "/nowhere")) / "openvswitch"
 SWITCH = OVS / "vswitchd" / "ovs-vswitchd"
@@ -33,22 +34,8 @@ _REFUSED_MATCH = re.compile(r"\bmpls\((?!label=0/0x0,tc=0/0,ttl=0/0x0,bos=0/0)")
 _REFUSED_ACTIONS = re.compile(r"userspace|mpls|recirc|hash\(|ct\(|set\((?:sctp|icmp|arp|nd)")
 
 
-class Hosts:
-    """Two hosts on veth pairs, whose other ends are the router's."""
-
-    def __init__(self):
-        self.namespaces = [netns.Namespace(name) for name in ("h1", "r", "h2")]
-        self.h1, self.router, self.h2 = self.namespaces
-        for host, name, mac, address in ((self.h1, "a", A, 1), (self.h2, "b", B, 2)):
-            netns.veth(host, "eth0", self.router, f"veth-{name}")
-            host.ip("link", "set", "eth0", "address", mac)
-            host.ip("address", "add", f"10.0.0.{address}/24", "dev", "eth0")
-
-    def ports(self):
-        return [
-            {"name": name, "device": f"net_af_packet{i},iface=veth-{name}", "twin": True, "sink": None}
-            for i, name in enumerate(("a", "b"))
-        ]
+class BridgedHosts(two_hosts.TwoHosts):
+    """Adds raw sockets, whose numbers are those of the bridge's ports."""
 
     @contextlib.contextmanager
     def sockets(self):
@@ -57,10 +44,6 @@ class Hosts:
             for raw in (h1, h2):
                 raw.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
             yield {1: h1, 2: h2}
-
-    def close(self):
-        for namespace in self.namespaces:
-            namespace.delete()
 
 
 def ask(path, request):

@@ -65,7 +65,6 @@ def document(processor, results, **machine):
         "build": {"version": "penumbra 0.1.0 (commit 1234567)"},
         "date": "2026-11-24T09:00:00Z",
         "results": results,
-        "planned": [{"measurement": "E12", "measures": "frames", "waits_for": "the IPsec gateway"}],
     }
 
 

@@ -12,10 +12,10 @@ import conftest
 import megaflow_client
 import needs
 import netns
+import two_hosts
 from conftest import penumbra
 from megaflow_client import COUNTS, DELETE, FLUSH, PORTS, meter, output, set_field
 from test_metrics import free_port, scrape
-from test_switch import A, B
 from test_twin import ping
 
 IDLE = {"device": "synth:rate=1"}
@@ -149,32 +149,14 @@ def test_metrics(bench):
     assert found["nowhere"] >= 1, found
 
 
-class Hosts:
-    """Two hosts on ports of the router. A bridge of the host's kernel connects the twins: it is the virtual switch."""
-
-    def __init__(self):
-        self.namespaces = [netns.Namespace(name) for name in ("h1", "r", "h2")]
-        self.h1, self.router, self.h2 = self.namespaces
-        for host, name, mac, address in ((self.h1, "a", A, 1), (self.h2, "b", B, 2)):
-            netns.veth(host, "eth0", self.router, f"veth-{name}")
-            host.ip("link", "set", "eth0", "address", mac)
-            host.ip("address", "add", f"10.0.0.{address}/24", "dev", "eth0")
-
-    def ports(self):
-        return [
-            {"name": name, "device": f"net_af_packet{i},iface=veth-{name}", "twin": True, "sink": None}
-            for i, name in enumerate(("a", "b"))
-        ]
+class Hosts(two_hosts.TwoHosts):
+    """A bridge of the host's kernel connects the twins: it is the virtual switch."""
 
     def bridge_twins(self):
         self.router.ip("link", "add", "bridge", "type", "bridge")
         for name in ("a", "b"):
             self.router.ip("link", "set", "dev", name, "master", "bridge")
         self.router.ip("link", "set", "bridge", "up")
-
-    def close(self):
-        for namespace in self.namespaces:
-            namespace.delete()
 
 
 hosts = netns.fixture(Hosts)

@@ -19,7 +19,7 @@ from test_switch import hear
 
 pytestmark = openvswitch.NEEDS
 cases = pytest.importorskip("openflow_cases", reason="needs os-ken (make test-ovs)")
-hosts = netns.fixture(openvswitch.Hosts)
+hosts = netns.fixture(openvswitch.BridgedHosts)
 
 KEPT = pathlib.Path(__file__).with_name("openflow_results.txt")
 #: A frame that nobody expects has this time to arrive after the switch has processed its cause.

@@ -22,7 +22,7 @@ from test_twin import ping
 pytestmark = openvswitch.NEEDS
 _SOL_PACKET, _PACKET_AUXDATA = 263, 8
 PING_ONCE = ("ping", "-c", "1", "-W", "1", "10.0.0.2")
-hosts = netns.fixture(openvswitch.Hosts)
+hosts = netns.fixture(openvswitch.BridgedHosts)
 
 
 def test_a_bridge_forwards_by_the_router(bench, hosts):

@@ -14,7 +14,7 @@ import openvswitch
 from openvswitch import PIPELINE, World, switch
 
 pytestmark = openvswitch.NEEDS
-hosts = netns.fixture(openvswitch.Hosts)
+hosts = netns.fixture(openvswitch.BridgedHosts)
 
 FLOWS, FRAMES = 120, 150
 BURST = 25

@@ -149,7 +149,6 @@ ENTRY = {
 }  # fmt: skip
 DOCUMENT = {
     "schema": ("penumbra-bench/1",), "machine": dict, "build": {"version": str}, "date?": str, "results": [ENTRY],
-    "planned?": [{"measurement": str, "waits_for?": str}],
 }  # fmt: skip
 
 
@@ -162,7 +161,6 @@ class Document:
         self.machine = {name: str(value) for name, value in root["machine"].items() if value is not None}
         self.version, self.date = root["build"]["version"], root.get("date") or ""
         self.entries = root["results"]
-        self.planned = {each["measurement"]: each.get("waits_for") for each in root.get("planned") or []}
 
     def name(self):
         """Returns for example "AMD EPYC 9654, 16 cores, NVIDIA H200"."""

@@ -57,8 +57,7 @@ def lacks_of(documents, measurement):
         lacks = [(entry, key, what) for entry in entries for key, what in words if entry.get(key)]
         reasons = [f"{entry['benchmark']} {what}: {entry[key].split(': ')[0]}" for entry, key, what in lacks]
         if not entries:
-            waits_for = document.planned.get(measurement)
-            reasons.append(f"waits for {waits_for}" if waits_for else "not asked for")
+            reasons.append("not asked for")
         found += [(letter_of(number), reason) for reason in dict.fromkeys(reasons)]
     return found
 
