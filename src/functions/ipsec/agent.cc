@@ -152,7 +152,6 @@ void Agent::lend(DataSa& sa) {
   sa.block = block;
   sa.low_mark.store(block / 2, std::memory_order_relaxed);
   sa.lent_at = now;
-  blocks_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Agent::finish_lending() {
@@ -232,10 +231,11 @@ void Agent::tick() {
 AgentState Agent::state() const {
   const auto lock = table_.lock();
   const auto load = [](const std::atomic<std::uint64_t>& value) { return value.load(std::memory_order_relaxed); };
+  const std::uint64_t blocks = keeper_ != nullptr ? keeper_->blocks() : lender_ != nullptr ? lender_->blocks() : 0;
   return {.is_connected = keeper_ != nullptr && keeper_->is_connected(),
           .knows_policies = table_.current().has_policies,
           .connections = keeper_ != nullptr ? keeper_->connections() : 0,
-          .blocks = load(blocks_),
+          .blocks = blocks,
           .acquires = load(acquires_),
           .mappings = load(mappings_),
           .problem = problem_};

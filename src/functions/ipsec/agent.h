@@ -64,7 +64,7 @@ class Agent {
   std::string problem_;
   bool was_known_ = false;
   std::uint64_t next_tick_ms_ = 0, next_commit_ms_ = 0, acquires_left_ = 0;
-  std::atomic<std::uint64_t> blocks_{0}, acquires_{0}, mappings_{0};
+  std::atomic<std::uint64_t> acquires_{0}, mappings_{0};
   std::once_flag started_;
   std::jthread thread_;
 };

@@ -325,6 +325,7 @@ void KeeperClient::take_lent(std::span<const std::uint8_t> payload) {
   if (asked == lending_.end()) return;
   lending_.erase(asked);
   sa->numbers.add(raw.first, raw.count);
+  ++blocks_;
   sa->is_lending = false;
   sa->wants_numbers.store(false, std::memory_order_release);
 }

@@ -38,6 +38,8 @@ class KeeperClient {
   /// True once the table has had all policies of a keeper, also if the connection was lost since.
   bool knows_policies() const { return knows_policies_; }
   std::uint64_t connections() const { return connections_; }
+  /// Returns how many blocks of sequence numbers SAs got.
+  std::uint64_t blocks() const { return blocks_; }
 
   /// Sends what the functions below, and step(), asked for. What the socket has no room for waits for the next call.
   void flush();
@@ -72,7 +74,7 @@ class KeeperClient {
   SecretMemory room_;  ///< For one datagram.
   Stage stage_ = Stage::closed;
   bool knows_policies_ = false;
-  std::uint64_t connections_ = 0, next_try_ms_ = 0, settled_at_ms_ = 0, settle_end_ms_ = 0;
+  std::uint64_t connections_ = 0, blocks_ = 0, next_try_ms_ = 0, settled_at_ms_ = 0, settle_end_ms_ = 0;
   std::string last_problem_;  ///< Logged once.
   std::uint32_t sequence_ = 0;
   /// An SA that was deleted, and seals on until its successor has sequence numbers.

@@ -58,6 +58,7 @@ bool FileLender::lend(std::uint64_t now) {
   for (const Block& each : blocks) {
     each.sa->numbers.add(each.first, each.count);
     each.sa->wants_numbers.store(false, std::memory_order_release);
+    ++blocks_;
   }
   return true;
 }

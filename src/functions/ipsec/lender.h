@@ -33,6 +33,8 @@ class FileLender {
   /// Adds all reserved blocks to their SAs, which still exist. Returns false if there is none. Throws std::system_error
   /// if the marks cannot be written; then the blocks are lost.
   bool lend(std::uint64_t now);
+  /// Returns how many blocks SAs got.
+  std::uint64_t blocks() const { return blocks_; }
 
  private:
   struct Block {
@@ -41,6 +43,7 @@ class FileLender {
   };
 
   std::vector<Block> reserved_;
+  std::uint64_t blocks_ = 0;
   FileDescriptor lock_;
   std::unique_ptr<control::xfrm::HighWaterMarks> marks_;
 };
