@@ -28,7 +28,7 @@ constexpr std::size_t kMostDatagram = 65536;
 constexpr std::size_t kDumpPiece = 4096;   // As in Linux, a page: some programs read dumps into a buffer of that size.
 constexpr std::size_t kMostQueued = 8192;  // Messages.
 // The messages that install 25,000 tunnels, each with two SAs and three policies. They take about 50 MB.
-constexpr std::size_t kMostQueuedOfDataPlane = 128 * 1024;
+constexpr std::size_t kMostQueuedOfDataPlane = 131072;
 constexpr std::size_t kMostClients = 1024;
 constexpr rlim_t kOwnDescriptors = 16;  // For the marks, the socket, the log and the like.
 
