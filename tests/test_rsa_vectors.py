@@ -9,25 +9,14 @@ import tempfile
 import pytest
 
 import conftest
+from openssl_provider import MODULE, configuration
 from test_crypto import sections, word, wycheproof
-from test_tls import MODULE, needs_ifma
+from test_tls import needs_ifma
 
 PROGRAM = conftest.PROGRAM.parent.parent / "tests" / "provider_vectors"
 OURS, DEFAULT = "?provider=penumbra", "provider=default"
 #: With `least-batch` 1 the code for eight computes every signature that the engine takes.
-CONFIGURATION = f"""openssl_conf = init
-[init]
-providers = providers
-[providers]
-default = of_openssl
-penumbra = penumbra
-[of_openssl]
-activate = 1
-[penumbra]
-module = {MODULE}
-activate = 1
-least-batch = 1
-"""
+CONFIGURATION = configuration("least-batch = 1")
 RSA_ENCRYPTION = bytes.fromhex("300d06092a864886f70d0101010500")  # AlgorithmIdentifier
 pytestmark = [
     pytest.mark.release_only,

@@ -14,9 +14,9 @@ import time
 import pytest
 
 import conftest
+from openssl_provider import MODULE, configuration
 
 pytestmark = [pytest.mark.release_only, pytest.mark.peers]
-MODULE = conftest.PROGRAM.parent.parent / "lib" / "ossl-modules" / "penumbra.so"
 HAS_IFMA = "avx512ifma" in open("/proc/cpuinfo").read()
 needs_ifma = pytest.mark.skipif(not HAS_IFMA, reason="this CPU has no AVX512-IFMA")
 SYMBOL = re.compile(r"\*UND\*.*\(?(OPENSSL_[0-9.]+)\)?\s+(\S+)$")
@@ -30,24 +30,8 @@ def run(*words, **options):
 def folder(tmp_path):
     if not MODULE.exists():
         pytest.skip("the provider is not built")
-    (tmp_path / "openssl.cnf").write_text(
-        f"""openssl_conf = init
-[init]
-providers = providers
-alg_section = algorithms
-[algorithms]
-default_properties = ?provider=penumbra
-[providers]
-default = of_openssl
-penumbra = penumbra
-[of_openssl]
-activate = 1
-[penumbra]
-module = {MODULE}
-activate = 1
-counters = {tmp_path}/counters
-"""
-    )
+    counters = f"counters = {tmp_path}/counters"
+    (tmp_path / "openssl.cnf").write_text(configuration(counters, properties="?provider=penumbra"))
     return tmp_path
 
 

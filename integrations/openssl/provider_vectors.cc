@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "crypto/hex_testing.h"
 #include "handles.h"
 
 namespace penumbra::tls {
@@ -30,7 +31,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr char kNone[] = "-", kRefused[] = "refused";
+constexpr char kRefused[] = "refused";
 /// Jobs that are paused at a time. The queue of the engine has room for them.
 constexpr std::size_t kTogether = 32;
 
@@ -43,27 +44,8 @@ std::istream& operator>>(std::istream& in, Line& line) {
          line.input >> line.signature;
 }
 
-Bytes bytes_of(const std::string& text) {
-  Bytes bytes;
-  if (text == kNone) return bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
-    bytes.push_back(static_cast<std::uint8_t>(std::stoul(text.substr(i, 2), nullptr, 16)));
-  }
-  return bytes;
-}
-
-std::string text_of(const Bytes& bytes) {
-  if (bytes.empty()) return kNone;
-  std::string text;
-  for (const std::uint8_t byte : bytes) {
-    text += "0123456789abcdef"[byte / 16];
-    text += "0123456789abcdef"[byte % 16];
-  }
-  return text;
-}
-
 Pkey key_of(OSSL_LIB_CTX* library, const Line& line) {
-  const Bytes der = bytes_of(line.key);
+  const Bytes der = bytes_of_hex(line.key);
   const std::uint8_t* at = der.data();
   const auto bytes = static_cast<long>(der.size());
   Pkey key(line.operation == "verify" ? d2i_PUBKEY_ex(nullptr, &at, bytes, library, line.properties.c_str())
@@ -81,7 +63,7 @@ void set_padding(EVP_PKEY_CTX* context, const Line& line) {
 }
 
 std::string sign(OSSL_LIB_CTX* library, EVP_PKEY* key, const Line& line) {
-  const Bytes message = bytes_of(line.input);
+  const Bytes message = bytes_of_hex(line.input);
   const DigestContext context(EVP_MD_CTX_new());
   EVP_PKEY_CTX* of_key = nullptr;
   if (EVP_DigestSignInit_ex(context.get(), &of_key, line.digest.c_str(), library, line.properties.c_str(), key,
@@ -93,11 +75,11 @@ std::string sign(OSSL_LIB_CTX* library, EVP_PKEY* key, const Line& line) {
   Bytes signature(bytes);
   if (EVP_DigestSign(context.get(), signature.data(), &bytes, message.data(), message.size()) != 1) return kRefused;
   signature.resize(bytes);
-  return text_of(signature);
+  return hex_of(signature);
 }
 
 std::string verify(OSSL_LIB_CTX* library, EVP_PKEY* key, const Line& line) {
-  const Bytes message = bytes_of(line.input), signature = bytes_of(line.signature);
+  const Bytes message = bytes_of_hex(line.input), signature = bytes_of_hex(line.signature);
   const DigestContext context(EVP_MD_CTX_new());
   EVP_PKEY_CTX* of_key = nullptr;
   if (EVP_DigestVerifyInit_ex(context.get(), &of_key, line.digest.c_str(), library, line.properties.c_str(), key,
@@ -111,8 +93,8 @@ std::string verify(OSSL_LIB_CTX* library, EVP_PKEY* key, const Line& line) {
 }
 
 std::string decrypt(OSSL_LIB_CTX* library, EVP_PKEY* key, const Line& line) {
-  const Bytes ciphertext = bytes_of(line.input);
-  Bytes label = bytes_of(line.extra);
+  const Bytes ciphertext = bytes_of_hex(line.input);
+  Bytes label = bytes_of_hex(line.extra);
   const PkeyContext context(EVP_PKEY_CTX_new_from_pkey(library, key, line.properties.c_str()));
   if (EVP_PKEY_decrypt_init(context.get()) != 1) return kRefused;
   if (line.padding == "oaep") {
@@ -132,7 +114,7 @@ std::string decrypt(OSSL_LIB_CTX* library, EVP_PKEY* key, const Line& line) {
     return kRefused;
   }
   message.resize(bytes);
-  return text_of(message);
+  return hex_of(message);
 }
 
 /// An operation, as an asynchronous job of OpenSSL.

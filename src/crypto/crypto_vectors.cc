@@ -18,13 +18,12 @@
 #include <vector>
 
 #include "crypto/forms_testing.h"
+#include "crypto/hex_testing.h"
 
 namespace penumbra::crypto_testing {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
-
-constexpr char kNone[] = "-";
 
 struct Line {
   std::string form, operation, cipher, digest, tag_bytes, secret, digest_secret, nonce, aad, payload, trailer, tag;
@@ -35,41 +34,22 @@ std::istream& operator>>(std::istream& in, Line& line) {
          line.digest_secret >> line.nonce >> line.aad >> line.payload >> line.trailer >> line.tag;
 }
 
-Bytes bytes_of(const std::string& text) {
-  Bytes bytes;
-  if (text == kNone) return bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
-    bytes.push_back(static_cast<std::uint8_t>(std::stoul(text.substr(i, 2), nullptr, 16)));
-  }
-  return bytes;
-}
-
-std::string text_of(const Bytes& bytes) {
-  if (bytes.empty()) return kNone;
-  std::string text;
-  for (const std::uint8_t byte : bytes) {
-    text += "0123456789abcdef"[byte / 16];
-    text += "0123456789abcdef"[byte % 16];
-  }
-  return text;
-}
-
 cipher_algorithm cipher_of(const std::string& name) {
   static const std::map<std::string, cipher_algorithm> kAll{
-      {kNone, CIPHER_NONE},        {"aes_cbc", CIPHER_AES_CBC},   {"aes_ctr", CIPHER_AES_CTR},
+      {kNoBytes, CIPHER_NONE},     {"aes_cbc", CIPHER_AES_CBC},   {"aes_ctr", CIPHER_AES_CTR},
       {"aes_gcm", CIPHER_AES_GCM}, {"aes_gmac", CIPHER_AES_GMAC}, {"chacha20_poly1305", CIPHER_CHACHA20_POLY1305}};
   return kAll.at(name);
 }
 
 std::uint32_t digest_of(const std::string& name) {
   static const std::map<std::string, std::uint32_t> kAll{
-      {kNone, 0}, {"sha1", HMAC_SHA1}, {"sha256", HMAC_SHA256}, {"sha384", HMAC_SHA384}, {"sha512", HMAC_SHA512}};
+      {kNoBytes, 0}, {"sha1", HMAC_SHA1}, {"sha256", HMAC_SHA256}, {"sha384", HMAC_SHA384}, {"sha512", HMAC_SHA512}};
   return kAll.at(name);
 }
 
 std::string digest(const Line& line) {
   const std::uint32_t algorithm = digest_of(line.digest);
-  const Bytes bytes = bytes_of(line.payload);
+  const Bytes bytes = bytes_of_hex(line.payload);
   const message whole{.part = {bytes.data(), nullptr, nullptr},
                       .part_bytes = {static_cast<std::uint32_t>(bytes.size()), 0, 0},
                       .before = 0,
@@ -78,13 +58,13 @@ std::string digest(const Line& line) {
   Bytes value(hmac_tag_bytes(algorithm));
   digest_begin(algorithm, &state);
   digest_end(algorithm, &state, &whole, value.data());
-  return text_of(value);
+  return hex_of(value);
 }
 
 std::string process(Form& form, const Line& line) {
-  const Bytes secret = bytes_of(line.secret), digest_secret = bytes_of(line.digest_secret);
-  const Bytes nonce = bytes_of(line.nonce), aad = bytes_of(line.aad), payload = bytes_of(line.payload);
-  const Bytes trailer = bytes_of(line.trailer), received = bytes_of(line.tag);
+  const Bytes secret = bytes_of_hex(line.secret), digest_secret = bytes_of_hex(line.digest_secret);
+  const Bytes nonce = bytes_of_hex(line.nonce), aad = bytes_of_hex(line.aad), payload = bytes_of_hex(line.payload);
+  const Bytes trailer = bytes_of_hex(line.trailer), received = bytes_of_hex(line.tag);
   cipher_packet packet{};
   packet.key = form.add({.cipher = cipher_of(line.cipher),
                          .digest = digest_of(line.digest),
@@ -109,7 +89,7 @@ std::string process(Form& form, const Line& line) {
   } else {
     form.open({&packet, 1}, &result);
   }
-  return std::to_string(result) + " " + text_of(destination) + " " + text_of(tag);
+  return std::to_string(result) + " " + hex_of(destination) + " " + hex_of(tag);
 }
 
 int run() {

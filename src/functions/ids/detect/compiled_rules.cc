@@ -33,7 +33,7 @@ std::string reason_to_skip(const Rule& rule, Needs most) {
   const Needs needs = rule.needs();
   if (needs > most) return needs == Needs::stream ? "needs streams" : "needs the protocol of an application";
   for (const BitCommand& command : rule.bits) {
-    if (command.scope != BitCommand::Scope::flow && command.expire_seconds == 0) return "hostbits are not evaluated";
+    if (command.scope == BitCommand::Scope::host) return "hostbits are not evaluated";
   }
   return "";
 }

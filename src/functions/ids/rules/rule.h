@@ -33,7 +33,8 @@ struct FlowTest {
 
 /// `flowbits`, `xbits` and `hostbits`. Several names are alternatives of isset and isnotset.
 struct BitCommand {
-  enum class Scope : std::uint8_t { flow, source, destination, pair };
+  /// `host` is that of hostbits, which are not evaluated.
+  enum class Scope : std::uint8_t { flow, source, destination, pair, host };
   enum class Kind : std::uint8_t { set, unset, toggle, is_set, is_not_set };
   Scope scope = Scope::flow;
   Kind kind = Kind::set;

@@ -124,9 +124,7 @@ void read_hostbits(RuleBuilder& rule, const Option& option) {
   read_bit_names(rule, option, words[1], command);
   const std::string_view who = words.size() == 3 ? words[2] : "src";
   if (who != "src" && who != "dst" && who != "both") throw rule.wrong(option, who, "is neither src, dst nor both");
-  command.scope = who == "dst"    ? BitCommand::Scope::destination
-                  : who == "both" ? BitCommand::Scope::pair
-                                  : BitCommand::Scope::source;
+  command.scope = BitCommand::Scope::host;
   rule.rule.bits.push_back(command);
 }
 

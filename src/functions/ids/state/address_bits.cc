@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "functions/ids/state/hash_words.h"
+
 namespace penumbra::ids {
 namespace {
 
@@ -27,12 +29,7 @@ AddressBits::Key AddressBits::key_of(const PreparedBits& command, std::uint32_t 
 }
 
 std::size_t AddressBits::hash(const Key& key) const {
-  std::uint64_t mixed = seed_;
-  for (const std::uint64_t word : {key.bit, key.first[0], key.first[1], key.second[0], key.second[1]}) {
-    mixed = (mixed ^ word) * 0x9E3779B97F4A7C15U;
-    mixed ^= mixed >> 29;
-  }
-  return mixed;
+  return hash_words(seed_, {key.bit, key.first[0], key.first[1], key.second[0], key.second[1]});
 }
 
 /// Returns the entry of a bit that is set, or null.

@@ -5,6 +5,8 @@
 #include <bit>
 #include <limits>
 
+#include "functions/ids/state/hash_words.h"
+
 namespace penumbra::ids {
 namespace {
 
@@ -17,13 +19,8 @@ ThresholdTable::ThresholdTable(std::size_t entries, std::uint64_t seed)
     : entries_(std::bit_ceil(std::max(entries, kProbes))), seed_(seed) {}
 
 std::uint64_t ThresholdTable::hash(const ThresholdKey& key) const {
-  std::uint64_t mixed = seed_;
-  for (const std::uint64_t word : {key.rule, key.source[0], key.source[1], key.destination[0], key.destination[1],
-                                   key.flow, std::uint64_t{key.is_rate}}) {
-    mixed = (mixed ^ word) * 0x9E3779B97F4A7C15U;
-    mixed ^= mixed >> 29;
-  }
-  return mixed;
+  return hash_words(seed_, {key.rule, key.source[0], key.source[1], key.destination[0], key.destination[1], key.flow,
+                            std::uint64_t{key.is_rate}});
 }
 
 ThresholdTable::Entry& ThresholdTable::find(const ThresholdKey& key, std::uint64_t now) {
