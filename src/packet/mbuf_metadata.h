@@ -18,8 +18,11 @@ namespace penumbra {
 struct alignas(8) PacketMetadata {
   PacketHeaders headers;       ///< Valid with kHeadersFlag.
   std::uint8_t visits = 0;     ///< Number of Emitter::go_to() calls for the packet. Valid with kJourneyFlag.
-  std::uint16_t stage = 0;     ///< Stage that continues on the worker to which the packet is handed over.
   std::uint64_t received = 0;  ///< Chunk::now of the packet's reception. Valid with kJourneyFlag.
+  // Valid while the packet is handed over to another worker.
+  std::uint16_t stage = 0;       ///< Stage that continues on that worker.
+  std::uint16_t trace_part = 0;  ///< Part of the packet's trace that the worker writes.
+  std::uint64_t trace = 0;       ///< Number of the packet's trace, or 0.
 };
 
 /// Bytes of the private area of each mbuf of a packet pool.

@@ -15,6 +15,8 @@
 namespace penumbra::megaflows {
 namespace {
 
+using packet_fields::find_field;
+
 using Kind = Action::Kind;
 
 std::string action_text(const Action& action) {

@@ -12,11 +12,14 @@
 #include <string_view>
 #include <vector>
 
-#include "functions/megaflows/fields.h"
+#include "base/packet_fields.h"
 #include "functions/megaflows/meter.h"
 #include "penumbra/function.h"
 
 namespace penumbra::megaflows {
+
+using packet_fields::Field;
+using packet_fields::Number;
 
 struct Action {
   enum class Kind : std::uint8_t { output = 1, push_vlan = 2, pop_vlan = 3, set_field = 4, meter = 5 };

@@ -14,6 +14,11 @@
 namespace penumbra::megaflows {
 namespace {
 
+using packet_fields::FieldPlace;
+using packet_fields::find_field;
+using packet_fields::in_port_of;
+using packet_fields::kPlaces;
+
 /// Ufids of commands have this upper half. Open vSwitch draws both halves at random.
 constexpr std::uint64_t kUpperUfid = 0;
 

@@ -13,6 +13,8 @@
 
 namespace penumbra::megaflows {
 
+using packet_fields::in_port_of;
+
 FlowTable::FlowTable(TupleRules::Search search, std::size_t most, std::span<const PortInfo> ports,
                      GracePeriods& grace_periods, std::size_t workers)
     : limit_(most),

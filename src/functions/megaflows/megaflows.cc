@@ -20,6 +20,9 @@
 
 namespace penumbra::megaflows {
 
+using packet_fields::in_port_of;
+using packet_fields::match_text;
+
 using nlohmann::ordered_json;
 
 Megaflows::Megaflows(Settings settings, const FunctionContext& context)

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "functions/megaflows/flow_table.h"
-#include "functions/megaflows/packet_key.h"
 #include "functions/megaflows/server.h"
 #include "functions/megaflows/settings.h"
 #include "functions/rule_list/exact_cache.h"
+#include "packet/packet_key.h"
 #include "penumbra/function.h"
 #include "penumbra/per_worker.h"
 

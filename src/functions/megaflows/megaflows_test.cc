@@ -25,6 +25,10 @@
 namespace penumbra::megaflows {
 namespace {
 
+using packet_fields::all_bits;
+using packet_fields::kFields;
+using packet_fields::match_text;
+
 using function_testing::Bytes;
 using function_testing::Fate;
 using testing::HasSubstr;
@@ -367,6 +371,8 @@ TEST_F(MegaflowsTest, ReloadChangesTheTreatmentOfMisses) {
   EXPECT_THAT(function_->differences(*next, parse(text)), testing::ElementsAre("misses: drop, was punt"));
   function_->exchange(*next);
   EXPECT_EQ(reason(FrameSpec{}), "miss");
+  const std::string same = "{socket: ./megaflows.sock, miss: drop}";
+  EXPECT_THAT(function_->differences(*make(same), parse(same)), testing::IsEmpty());
   const std::string other = "{socket: other.sock}";
   const auto elsewhere = make(other);
   EXPECT_THAT(message_of([&] { function_->differences(*elsewhere, parse(other)); }),

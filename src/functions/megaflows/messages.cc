@@ -13,6 +13,11 @@
 namespace penumbra::megaflows {
 namespace {
 
+using packet_fields::all_bits;
+using packet_fields::field_bits;
+using packet_fields::kFields;
+using packet_fields::kPlaces;
+
 static_assert(MEGAFLOWS_WORDS == static_cast<int>(RULES_SPARSE_WORDS));
 static_assert(MEGAFLOWS_TP_DST == static_cast<int>(Field::tp_dst) &&
               MEGAFLOWS_ETH_SRC == static_cast<int>(Field::eth_src));

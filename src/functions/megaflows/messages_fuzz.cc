@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "functions/megaflows/messages.h"
-#include "functions/megaflows/packet_key.h"
+#include "packet/packet_key.h"
 #include "testing/fuzzing.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace penumbra;
   using namespace penumbra::megaflows;
+  using namespace penumbra::packet_fields;
   using penumbra::fuzzing::require;
   if (size == 0) return 0;
   // A copy that ends where the bytes end lets AddressSanitizer detect reads past the end.
@@ -36,11 +37,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   PacketLayers layers;
   // The first segment may be shorter than the packet.
   const std::size_t more = data[0] / 2 * std::size_t{16};
-  if (!read_packet(bytes.data(), bytes.size(), bytes.size() + more, 5, key, layers)) return 0;
+  if (read_packet(bytes.data(), bytes.size(), bytes.size() + more, 5, key, layers) == Reading::runt) return 0;
   const SparseWords bits = field_bits();
   for (std::size_t word = 0; word < key.size(); ++word) require((key[word] & ~bits[word]) == 0);
   const bool is_icmp = layers.protocol == ip_protocol::kIcmpv6;  // Its checksum is in the first 4 bytes.
-  const std::size_t transport = layers.protocol == ip_protocol::kTcp ? 20 : is_icmp ? 4 : 8;
+  const bool is_sctp = layers.protocol == ip_protocol::kSctp;
+  const std::size_t transport = layers.protocol == ip_protocol::kTcp ? 20 : is_sctp ? 12 : is_icmp ? 4 : 8;
   require(layers.network == 0 || layers.network + (layers.is_ipv4 ? 20U : 40U) <= bytes.size());
   require(layers.transport == 0 || (layers.network != 0 && layers.transport + transport <= bytes.size()));
   return 0;

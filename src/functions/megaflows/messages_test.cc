@@ -12,6 +12,8 @@
 namespace penumbra::megaflows {
 namespace {
 
+using packet_fields::field_bits;
+
 Request random_request(Random& random) {
   const SparseWords bits = field_bits();
   Request request{.type = MEGAFLOWS_ADD, .id = random.below(1000), .ufid = {random.next(), random.next()}};

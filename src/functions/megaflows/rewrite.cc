@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/megaflows/rewrite.h"
 
+#include <nmmintrin.h>
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -38,12 +40,23 @@ class Rewriter {
   /// Updates the checksum of the transport header for a change of the pseudo header or of a port.
   template <std::unsigned_integral Word>
   void update_transport(Word before, Word after);
+  /// Updates the checksum of SCTP for a change of the ports.
+  void update_sctp(std::uint32_t before, std::uint32_t after);
 
   rte_mbuf& packet_;
   PacketLayers& layers_;
 };
 
 constexpr std::size_t kIpv4ChecksumAt = 10;
+
+/// Returns the bits that change in the CRC32c of a packet when its first four bytes change (RFC 9260, appendix A).
+/// `bytes` bytes follow them. CRC is linear, so the bytes that stay count as 0.
+std::uint32_t crc32c_change(std::uint32_t before, std::uint32_t after, std::size_t bytes) {
+  std::uint64_t crc = _mm_crc32_u32(0, before ^ after);
+  for (; bytes >= sizeof(std::uint64_t); bytes -= sizeof(std::uint64_t)) crc = _mm_crc32_u64(crc, 0);
+  for (; bytes > 0; --bytes) crc = _mm_crc32_u8(static_cast<std::uint32_t>(crc), 0);
+  return static_cast<std::uint32_t>(crc);
+}
 
 bool Rewriter::push(const Action& action) {
   if (!push_tag(packet_, action.tpid, action.tci)) return false;
@@ -63,6 +76,7 @@ void Rewriter::pop() {
 void Rewriter::shift(int bytes) {
   if (layers_.network != 0) layers_.network = static_cast<std::uint16_t>(layers_.network + bytes);
   if (layers_.transport != 0) layers_.transport = static_cast<std::uint16_t>(layers_.transport + bytes);
+  layers_.end = static_cast<std::uint32_t>(static_cast<int>(layers_.end) + bytes);
 }
 
 void Rewriter::set_mac(std::size_t offset, const Action& action) {
@@ -72,7 +86,7 @@ void Rewriter::set_mac(std::size_t offset, const Action& action) {
 template <std::unsigned_integral Word>
 void Rewriter::update_transport(Word before, Word after) {
   constexpr std::size_t kTcpChecksumAt = 16, kUdpChecksumAt = 6, kIcmpv6ChecksumAt = 2;
-  if (layers_.transport == 0) return;
+  if (layers_.transport == 0 || layers_.protocol == ip_protocol::kSctp) return;
   const bool is_udp = layers_.protocol == ip_protocol::kUdp;
   const std::size_t offset = is_udp                                  ? kUdpChecksumAt
                              : layers_.protocol == ip_protocol::kTcp ? kTcpChecksumAt
@@ -145,10 +159,23 @@ void Rewriter::set_ttl(const Action& action) {
 
 void Rewriter::set_port(std::size_t offset, const Action& action) {
   if (layers_.transport == 0 || layers_.protocol == ip_protocol::kIcmpv6) return;
-  std::uint8_t* const place = at(layers_.transport + offset);
+  std::uint8_t* const ports = at(layers_.transport);
+  std::uint8_t* const place = ports + offset;
   const auto before = load<std::uint16_t>(place);
+  const auto both_before = load<std::uint32_t>(ports);
   store_be16(place, static_cast<std::uint16_t>((load_be16(place) & ~action.mask.low) | action.value.low));
-  update_transport(before, load<std::uint16_t>(place));
+  if (layers_.protocol == ip_protocol::kSctp) {
+    update_sctp(both_before, load<std::uint32_t>(ports));
+  } else {
+    update_transport(before, load<std::uint16_t>(place));
+  }
+}
+
+void Rewriter::update_sctp(std::uint32_t before, std::uint32_t after) {
+  constexpr std::size_t kChecksumAt = 8;
+  std::uint8_t* const checksum = at(layers_.transport + kChecksumAt);
+  const std::size_t bytes_after = layers_.end - layers_.transport - sizeof(before);
+  store(checksum, load<std::uint32_t>(checksum) ^ crc32c_change(before, after, bytes_after));
 }
 
 bool Rewriter::carry_out(const Action& action) {

@@ -6,9 +6,11 @@
 #include <span>
 
 #include "functions/megaflows/actions.h"
-#include "functions/megaflows/packet_key.h"
+#include "packet/packet_key.h"
 
 namespace penumbra::megaflows {
+
+using packet_fields::PacketLayers;
 
 /// Carries out actions other than outputs in order, and updates checksums (RFC 1624). A field that the packet does not
 /// have stays as it is. `layers` has the positions of the packet's headers and is updated. Returns false if there is no

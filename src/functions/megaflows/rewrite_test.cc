@@ -13,6 +13,8 @@
 namespace penumbra::megaflows {
 namespace {
 
+using packet_fields::Reading;
+
 using testing_support::Bytes;
 using testing_support::FrameSpec;
 
@@ -20,7 +22,7 @@ Bytes rewritten(const Bytes& frame, const std::vector<Action>& actions) {
   rte_mbuf* const packet = function_testing::packet_of(frame);
   SparseWords key;
   PacketLayers layers;
-  EXPECT_TRUE(read_packet(frame.data(), frame.size(), frame.size(), 1, key, layers));
+  EXPECT_EQ(read_packet(frame.data(), frame.size(), frame.size(), 1, key, layers), Reading::usual);
   EXPECT_TRUE(rewrite(*packet, layers, actions));
   const Bytes after = function_testing::bytes_of(*packet);
   rte_pktmbuf_free(packet);
@@ -60,7 +62,7 @@ TEST(MegaflowRewrite, ATagNeedsRoom) {
   function_testing::Packet packet(frame);
   SparseWords key;
   PacketLayers layers;
-  ASSERT_TRUE(read_packet(frame.data(), frame.size(), frame.size(), 1, key, layers));
+  ASSERT_EQ(read_packet(frame.data(), frame.size(), frame.size(), 1, key, layers), Reading::usual);
   EXPECT_FALSE(
       rewrite(packet.mbuf, layers, std::vector<Action>{{.kind = Action::Kind::push_vlan, .tpid = 0x8100, .tci = 9}}));
   EXPECT_EQ(packet.frame(), frame);

@@ -14,6 +14,9 @@
 
 namespace penumbra::megaflows {
 
+using packet_fields::match_text;
+using packet_fields::Reading;
+
 /// Holds the lookups of a chunk. The columns of the batch come first.
 struct Worker::Lookups {
   std::array<SparseWords, Chunk::kCapacity> keys;  ///< by item
@@ -43,9 +46,10 @@ void Worker::process(Chunk& chunk) noexcept {
   for (std::uint16_t i = 0; i < chunk.size; ++i) {
     if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
     const rte_mbuf* const packet = chunk.packets[i];
-    if (!read_packet(rte_pktmbuf_mtod(packet, const std::uint8_t*), packet->data_len, packet->pkt_len,
-                     static_cast<std::uint16_t>(chunk.rx_port + 1), lookups.keys[lookups.count],
-                     lookups.layers[lookups.count])) {
+    const Reading reading = read_packet(rte_pktmbuf_mtod(packet, const std::uint8_t*), packet->data_len,
+                                        packet->pkt_len, static_cast<std::uint16_t>(chunk.rx_port + 1),
+                                        lookups.keys[lookups.count], lookups.layers[lookups.count]);
+    if (reading != Reading::usual) {
       if (!chunk.is_dry_run) function_.counters_.add(chunk.worker, Megaflows::kUnusual);
       chunk.verdicts[i] = function_.punt(kUnusualPunted);
       continue;

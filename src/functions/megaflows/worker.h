@@ -11,6 +11,8 @@
 
 namespace penumbra::megaflows {
 
+using packet_fields::PacketLayers;
+
 /// The data half of the function.
 class Worker final : public FunctionWorker {
  public:

@@ -6,8 +6,7 @@
 
 namespace penumbra {
 
-RuleSet::RuleSet(RuleFields fields, GracePeriods& grace_periods)
-    : fields_(fields), removed_(grace_periods), resting_(grace_periods) {}
+RuleSet::RuleSet(RuleFields fields, GracePeriods& grace_periods) : fields_(fields), numbers_(grace_periods) {}
 
 void RuleSet::feed(RuleTable& table) {
   for (std::uint32_t number = 1; number < entries_.size(); ++number) {
@@ -29,14 +28,15 @@ std::uint32_t RuleSet::add_ranked(const RuleMatch& match, std::uint64_t rank) {
 
 std::uint32_t RuleSet::put(const Rule& rule, std::uint64_t rank) {
   const Rule normal{normalised(rule.match, fields_), rule.priority};
-  const std::uint32_t number = take_number();
+  const std::uint32_t number = numbers_.take();
+  if (number >= entries_.size()) entries_.resize(number + std::size_t{1});
   ++added_;
   std::size_t fed = 0;
   try {
     for (; fed < tables_.size(); ++fed) tables_[fed]->insert(number, normal.match, rank);
   } catch (...) {
     while (fed-- > 0) tables_[fed]->remove(number);
-    going_.push_back(number);
+    numbers_.give_back(number);
     throw;
   }
   entries_[number] = {normal, rank};
@@ -49,14 +49,12 @@ void RuleSet::remove(std::uint32_t number) {
   for (RuleTable* table : tables_) table->remove(number);
   entries_[number] = {};
   --size_;
-  going_.push_back(number);
+  numbers_.give_back(number);
 }
 
 void RuleSet::commit() {
   for (RuleTable* table : tables_) table->commit();
-  for (const std::uint32_t number : going_) removed_.add(number);
-  going_.clear();
-  rest(false);
+  numbers_.commit();
 }
 
 const Rule* RuleSet::find(std::uint32_t number) const {
@@ -76,27 +74,6 @@ std::uint32_t RuleSet::best(const RuleWords& key) const {
 std::uint64_t RuleSet::next_rank(std::uint16_t priority) const {
   constexpr unsigned kAddedBits = 48;
   return std::uint64_t{priority} << kAddedBits | ((std::uint64_t{1} << kAddedBits) - 1 - added_);
-}
-
-std::uint32_t RuleSet::take_number() {
-  if (free_.empty() && entries_.size() > kMostRules) rest(true);
-  if (!free_.empty()) {
-    const std::uint32_t number = free_.back();
-    free_.pop_back();
-    return number;
-  }
-  if (entries_.size() > kMostRules) {
-    throw std::length_error("there are " + std::to_string(kMostRules) + " rules, and no place for more");
-  }
-  entries_.emplace_back();
-  return static_cast<std::uint32_t>(entries_.size() - 1);
-}
-
-void RuleSet::rest(bool wait) {
-  const auto free = [this](std::uint32_t number) { free_.push_back(number); };
-  resting_.take(free);
-  removed_.take([this](std::uint32_t number) { resting_.add(number); }, wait);
-  resting_.take(free, wait);
 }
 
 }  // namespace penumbra

@@ -10,7 +10,7 @@
 
 #include "penumbra/rule.h"
 #include "penumbra/table.h"
-#include "tables/rules/grace_list.h"
+#include "tables/rules/rule_numbers.h"
 #include "tables/rules/rule_table.h"
 
 namespace penumbra {
@@ -59,17 +59,13 @@ class RuleSet {
 
   std::uint64_t next_rank(std::uint16_t priority) const;
   std::uint32_t put(const Rule& rule, std::uint64_t rank);
-  std::uint32_t take_number();
-  void rest(bool wait);
 
   const RuleFields fields_;
   std::vector<RuleTable*> tables_;
   std::vector<Entry> entries_{1};  ///< by number
   std::size_t size_ = 0;
-  std::uint64_t added_ = 0;                     ///< number of rules ever added, including those that a table refused
-  std::vector<std::uint32_t> free_;             ///< free numbers that no reader holds
-  std::vector<std::uint32_t> going_;            ///< removed since the last commit
-  GraceList<std::uint32_t> removed_, resting_;  ///< a table frees a number after two grace periods
+  std::uint64_t added_ = 0;  ///< number of rules ever added, including those that a table refused
+  RuleNumbers numbers_;
 };
 
 template <class Visit>

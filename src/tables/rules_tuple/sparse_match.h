@@ -1,34 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sparse keys on the host (rules_sparse.shader.h): matches, and the words of a subtable.
+// The words of a sparse key that a subtable uses, on the host (rules_sparse.shader.h).
 #pragma once
 
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 
+#include "penumbra/rule.h"
 #include "tables/rules_tuple/rules_sparse.shader.h"
 
 namespace penumbra {
 
 static_assert(RULES_SPARSE_MORE + std::size_t{RULES_WORDS} == RULES_SPARSE_WORDS);
-
-using SparseWords = std::array<std::uint64_t, RULES_SPARSE_WORDS>;
-
-/// The keys that a sparse rule matches. Bits of the value outside the mask are 0.
-struct SparseMatch {
-  SparseWords value{};
-  SparseWords mask{};
-
-  bool operator==(const SparseMatch&) const = default;
-  constexpr bool matches(const SparseWords& key) const {
-    for (std::size_t word = 0; word < key.size(); ++word) {
-      if ((key[word] & mask[word]) != value[word]) return false;
-    }
-    return true;
-  }
-};
+static_assert(kSparseWords == RULES_SPARSE_WORDS);
 
 /// The words of a key that a subtable uses. A subtable of keys that are not sparse uses all words.
 class UsedWords {

@@ -114,6 +114,54 @@ TEST_P(SparseRules, EqualALinearSearchWhileRulesComeAndGo) {
   }
 }
 
+/// Of overlapping rules, the highest rank wins.
+TEST_P(SparseRules, WinByRank) {
+  for (const Search search : {Search::tuple, Search::bloom}) {
+    Random random(21);
+    const std::vector<SparseWords> fields = sparse_testing::random_fields(21);
+    NoReaders no_readers;
+    TupleRules table(search, TupleRules::Sparse{}, kSeed, no_readers);
+    SparseWords base;
+    std::ranges::generate(base, [&random] { return random.next(); });
+    std::vector<std::pair<std::uint64_t, SparseMatch>> rules;  // by number, from 1
+    for (std::uint32_t number = 1; number <= 300; ++number) {
+      SparseMatch match;
+      for (std::uint32_t i = 1 + random.below(3); i > 0; --i) {
+        const SparseWords& field = fields[random.below(static_cast<std::uint32_t>(fields.size()))];
+        for (std::size_t word = 0; word < field.size(); ++word) match.mask[word] |= field[word];
+      }
+      for (std::size_t word = 0; word < base.size(); ++word) match.value[word] = base[word] & match.mask[word];
+      rules.emplace_back(random.next() | 1, match);
+      table.insert(number, match, rules.back().first);
+    }
+    table.commit();
+    std::vector<rules_sparse_key> keys;
+    std::vector<std::uint32_t> wanted;
+    for (std::size_t i = 0; i < 200 / kSanitizerScale; ++i) {
+      SparseWords key = base;
+      for (std::uint32_t flips = random.below(200); flips > 0; --flips) {
+        key[random.below(RULES_SPARSE_WORDS)] ^= std::uint64_t{1} << random.below(64);
+      }
+      std::uint64_t best = 0;
+      std::uint32_t winner = RULES_NONE;
+      for (std::uint32_t number = 1; number <= rules.size(); ++number) {
+        const auto& [rank, match] = rules[number - 1];
+        if (rank > best && match.matches(key)) {
+          best = rank;
+          winner = number;
+        }
+      }
+      keys.push_back(key_of(key));
+      wanted.push_back(winner);
+    }
+    EXPECT_GT((std::set<std::uint32_t>(wanted.begin(), wanted.end()).size()), 5U);
+    conformance::ShaderRun run(GetParam(), table.shader(), table.table());
+    std::vector<std::uint64_t> answers(keys.size());
+    run({keys.data()}, {answers.data()}, keys.size(), 64);
+    for (std::size_t i = 0; i < keys.size(); ++i) ASSERT_EQ(static_cast<std::uint32_t>(answers[i]), wanted[i]) << i;
+  }
+}
+
 TEST_P(SparseRules, AMatchOfAllKeysAndOneOfAllBitsAreFound) {
   for (const Search search : {Search::tuple, Search::bloom}) {
     NoReaders no_readers;

@@ -144,10 +144,10 @@ void TupleRules::insert(std::uint32_t number, const RuleMatch& match, std::uint6
   insert(number, subtable_of(sparse(nesting.mask)), sparse(nesting.value), match, rank);
 }
 
-void TupleRules::insert(std::uint32_t number, const SparseMatch& match) {
+void TupleRules::insert(std::uint32_t number, const SparseMatch& match, std::uint64_t rank) {
   if (records_.make_room(number)) publish_and_wait();
   Subtable& of = subtable_of(match.mask);
-  insert(number, of, of.used.gathered(match.value), RuleMatch{}, 1);
+  insert(number, of, of.used.gathered(match.value), RuleMatch{}, rank);
 }
 
 void TupleRules::insert(std::uint32_t number, Subtable& of, const SparseWords& value, const RuleMatch& match,

@@ -43,9 +43,9 @@ class TupleRules final : public RuleTable {
              std::uint32_t last_state = RuleRecords::kNever - 1);
 
   void insert(std::uint32_t number, const RuleMatch& match, std::uint64_t rank) override;
-  /// Adds a rule to a table of sparse keys, like insert() above. Any of the matching rules may win, so rules should not
-  /// overlap. A search ends at the first rule that matches.
-  void insert(std::uint32_t number, const SparseMatch& match);
+  /// Adds a rule to a table of sparse keys, like insert() above. Of matching rules with the same rank, any may win. If
+  /// all ranks are the same, a search ends at the first rule that matches.
+  void insert(std::uint32_t number, const SparseMatch& match, std::uint64_t rank = 1);
   void remove(std::uint32_t number) override;
   void commit() override;
 

@@ -95,7 +95,7 @@ TEST(TupleRules, ForgetClassesWithoutRules) {
 TEST(TupleRules, KeepAnUnlinkedRecordForAnotherGracePeriod) {
   ManualGracePeriods grace_periods;
   TupleRules table(Search::tuple, RuleFields::ipv4, kTupleSeed, grace_periods);
-  for (std::uint32_t i = 1; i <= 3; ++i) table.insert(i, {}, i);
+  for (std::uint32_t i = 1; i <= 3; ++i) table.insert(i, RuleMatch{}, i);
   table.commit();
   table.remove(2);
   table.commit();
@@ -106,7 +106,7 @@ TEST(TupleRules, KeepAnUnlinkedRecordForAnotherGracePeriod) {
   EXPECT_EQ(records[3].next, 1U);
   EXPECT_EQ(records[2].next, 1U);
   EXPECT_EQ(grace_periods.waits, 0);
-  table.insert(2, {}, 5);
+  table.insert(2, RuleMatch{}, 5);
   EXPECT_EQ(grace_periods.waits, 1);
   table.commit();
   EXPECT_EQ(lookup(table, {}), 2U);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compares the keys of frames with keys that were made from the descriptions of the frames.
-#include "functions/megaflows/packet_key.h"
+#include "packet/packet_key.h"
 
 #include <gtest/gtest.h>
 
-#include "functions/megaflows/testing.h"
+#include "packet/packet_key_testing.h"
 
-namespace penumbra::megaflows {
+namespace penumbra::packet_fields {
 namespace {
 
 using testing_support::append;
@@ -17,11 +17,11 @@ using testing_support::FrameSpec;
 std::optional<SparseWords> key_of(const Bytes& frame, std::uint16_t in_port = 3) {
   SparseWords key;
   PacketLayers layers;
-  const bool has_key = read_packet(frame.data(), frame.size(), frame.size(), in_port, key, layers);
-  return has_key ? std::optional(key) : std::nullopt;
+  const Reading reading = read_packet(frame.data(), frame.size(), frame.size(), in_port, key, layers);
+  return reading == Reading::usual ? std::optional(key) : std::nullopt;
 }
 
-TEST(MegaflowKey, HasTheFieldsOfTheFrame) {
+TEST(PacketKey, HasTheFieldsOfTheFrame) {
   Random random(1);
   for (int i = 0; i < 20'000; ++i) {
     const FrameSpec spec = testing_support::random_frame(random, 2);
@@ -30,7 +30,7 @@ TEST(MegaflowKey, HasTheFieldsOfTheFrame) {
 }
 
 /// A packet that is cut has no key, except where all that Open vSwitch reads is there.
-TEST(MegaflowKey, OfCutFramesIsMissingAndNothingIsReadAfterThem) {
+TEST(PacketKey, OfCutFramesIsMissingAndNothingIsReadAfterThem) {
   for (const std::uint16_t type : {ethertype::kIpv4, ethertype::kIpv6}) {
     FrameSpec spec;
     spec.type = type;
@@ -45,6 +45,28 @@ TEST(MegaflowKey, OfCutFramesIsMissingAndNothingIsReadAfterThem) {
     EXPECT_EQ(key_of(padded), spec.key(3));
     padded.push_back(0);
     EXPECT_FALSE(key_of(padded)) << "Open vSwitch takes a packet with more padding for invalid";
+  }
+}
+
+TEST(PacketKey, HasTheOutermostLabelOfMpls) {
+  FrameSpec spec;
+  spec.type = 0x8847;
+  spec.tags = {{ethertype::kTag, 7}};
+  spec.payload = {0x12, 0x34, 0x5A, 0x40, 0xFF, 0xFF, 0xFF, 0xFF};  // two labels, of which the first is not the last
+  const Bytes frame = spec.bytes();
+  const SparseWords key = key_of(frame).value();
+  EXPECT_EQ(get(key, Field::mpls_label).low, 0x12345U);
+  EXPECT_EQ(get(key, Field::mpls_tc).low, 5U);
+  EXPECT_EQ(get(key, Field::mpls_bos).low, 0U);
+  EXPECT_EQ(get(key, Field::mpls_ttl).low, 0x40U);
+  // A frame that ends within the label has none. A segment that ends there has no key.
+  const std::size_t label = 18;
+  for (std::size_t readable = label; readable < label + 4; ++readable) {
+    const Bytes cut(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(readable));
+    EXPECT_EQ(key_of(cut).value()[5], 0U) << readable;
+    SparseWords scattered;
+    PacketLayers layers;
+    EXPECT_EQ(read_packet(cut.data(), readable, frame.size(), 3, scattered, layers), Reading::unusual) << readable;
   }
 }
 
@@ -63,7 +85,7 @@ Bytes arp(std::uint16_t operation, std::uint16_t hardware = 1) {
   return frame;
 }
 
-TEST(MegaflowKey, HasTheAddressesOfArp) {
+TEST(PacketKey, HasTheAddressesOfArp) {
   const SparseWords key = key_of(arp(2)).value();
   EXPECT_EQ(get(key, Field::nw_proto).low, 2U);
   EXPECT_EQ(get(key, Field::nw_src).low, 0x0A000001U);
@@ -87,7 +109,7 @@ FrameSpec solicitation(const Bytes& options) {
   return spec;
 }
 
-TEST(MegaflowKey, HasTheTargetOfNeighbourDiscovery) {
+TEST(PacketKey, HasTheTargetOfNeighbourDiscovery) {
   const Bytes source{1, 1, 2, 0, 0, 0, 0, 9}, target{2, 1, 2, 0, 0, 0, 0, 8};
   Bytes both = source;
   both.insert(both.end(), target.begin(), target.end());
@@ -105,7 +127,7 @@ TEST(MegaflowKey, HasTheTargetOfNeighbourDiscovery) {
 
 /// Only the first segment of a packet is readable. The vector ends with it, so that AddressSanitizer detects more
 /// reads.
-TEST(MegaflowKey, OfScatteredNeighbourDiscoveryIsMissing) {
+TEST(PacketKey, OfScatteredNeighbourDiscoveryIsMissing) {
   Bytes options{14, 2};
   options.resize(16);
   const Bytes source{1, 1, 2, 0, 0, 0, 0, 9};
@@ -115,12 +137,12 @@ TEST(MegaflowKey, OfScatteredNeighbourDiscoveryIsMissing) {
     const Bytes segment(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(readable));
     SparseWords key;
     PacketLayers layers;
-    EXPECT_FALSE(read_packet(segment.data(), readable, frame.size(), 3, key, layers)) << readable;
+    EXPECT_NE(read_packet(segment.data(), readable, frame.size(), 3, key, layers), Reading::usual) << readable;
   }
   EXPECT_EQ(get(key_of(frame).value(), Field::arp_sha).low, 0x020000000009U);
 }
 
-TEST(MegaflowKey, IsMissingWhereOpenVSwitchMayDiffer) {
+TEST(PacketKey, IsMissingWhereOpenVSwitchMayDiffer) {
   FrameSpec igmp;
   igmp.protocol = 2;
   EXPECT_FALSE(key_of(igmp.bytes()));
@@ -138,4 +160,4 @@ TEST(MegaflowKey, IsMissingWhereOpenVSwitchMayDiffer) {
 }
 
 }  // namespace
-}  // namespace penumbra::megaflows
+}  // namespace penumbra::packet_fields

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "functions/megaflows/fields.h"
+#include "base/packet_fields.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "penumbra/ip.h"
 
-namespace penumbra::megaflows {
+namespace penumbra::packet_fields {
 namespace {
 
 using Form = FieldPlace::Form;
@@ -25,13 +25,6 @@ std::optional<unsigned> prefix_length(Number mask, unsigned bits) {
   const auto length = static_cast<unsigned>(std::popcount(mask.low));
   const std::uint64_t prefix = all_bits(bits).low & ~all_bits(bits - length).low;
   return mask.low == prefix ? std::optional(length) : std::nullopt;
-}
-
-Number prefix_mask(unsigned length, unsigned bits) {
-  constexpr std::uint64_t kAll = ~std::uint64_t{0};
-  const auto upper = [](unsigned count) { return count == 0 ? 0 : kAll << (64 - count); };
-  if (bits == 128) return length <= 64 ? Number{upper(length), 0} : Number{kAll, upper(length - 64)};
-  return {0, all_bits(bits).low & ~all_bits(bits - length).low};
 }
 
 std::string number_text(const FieldPlace& place, Number number) {
@@ -80,6 +73,13 @@ bool is_address(Form form) {
 }
 
 }  // namespace
+
+Number prefix_mask(unsigned length, unsigned bits) {
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  const auto upper = [](unsigned count) { return count == 0 ? 0 : kAll << (64 - count); };
+  if (bits == 128) return length <= 64 ? Number{upper(length), 0} : Number{kAll, upper(length - 64)};
+  return {0, all_bits(bits).low & ~all_bits(bits - length).low};
+}
 
 SparseWords field_bits() {
   SparseWords bits{};
@@ -140,4 +140,4 @@ std::string match_text(const SparseMatch& match) {
   return text.empty() ? "any" : text;
 }
 
-}  // namespace penumbra::megaflows
+}  // namespace penumbra::packet_fields

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Defines the fields of a packet that megaflows match, their places in the key, and their text. The meaning of each
+// Defines the fields of a packet that flows match, their places in a sparse key, and their text. The meaning of each
 // field is that of Open vSwitch (ovs-fields(7)).
 #pragma once
 
@@ -11,9 +11,9 @@
 #include <string>
 #include <string_view>
 
-#include "tables/rules_tuple/sparse_match.h"
+#include "penumbra/rule.h"
 
-namespace penumbra::megaflows {
+namespace penumbra::packet_fields {
 
 enum class Field : std::uint8_t {
   in_port,
@@ -37,8 +37,12 @@ enum class Field : std::uint8_t {
   nd_target,
   arp_sha,
   arp_tha,
+  mpls_label,
+  mpls_tc,
+  mpls_bos,
+  mpls_ttl,
 };
-inline constexpr std::size_t kFields = 21;
+inline constexpr std::size_t kFields = 25;
 
 /// A number of up to 128 bits.
 struct Number {
@@ -57,7 +61,7 @@ struct FieldPlace {
   bool can_be_set = false;  ///< by an action
 };
 
-/// The places by Field. docs/functions/megaflows.md has the same table.
+/// The places by Field. The pages of functions have the same table.
 inline constexpr std::array<FieldPlace, kFields> kPlaces{{
     {.name = "in_port", .word = 0, .shift = 0, .bits = 16},
     {.name = "eth_src", .word = 0, .shift = 16, .bits = 48, .form = FieldPlace::Form::mac, .can_be_set = true},
@@ -85,6 +89,10 @@ inline constexpr std::array<FieldPlace, kFields> kPlaces{{
     {.name = "nd_target", .word = 10, .shift = 0, .bits = 128, .form = FieldPlace::Form::ipv6},
     {.name = "arp_sha", .word = 12, .shift = 16, .bits = 48, .form = FieldPlace::Form::mac},
     {.name = "arp_tha", .word = 13, .shift = 16, .bits = 48, .form = FieldPlace::Form::mac},
+    {.name = "mpls_label", .word = 5, .shift = 12, .bits = 20},
+    {.name = "mpls_tc", .word = 5, .shift = 9, .bits = 3},
+    {.name = "mpls_bos", .word = 5, .shift = 8, .bits = 1},
+    {.name = "mpls_ttl", .word = 5, .shift = 0, .bits = 8},
 }};
 
 constexpr const FieldPlace& place_of(Field field) {
@@ -97,6 +105,16 @@ constexpr Number all_bits(unsigned bits) {
   if (bits == 128) return {kAll, kAll};
   return {0, bits == 64 ? kAll : (std::uint64_t{1} << bits) - 1};
 }
+
+/// Returns the mask of the `length` highest of `bits` bits.
+Number prefix_mask(unsigned length, unsigned bits);
+
+/// The ethertype of RARP, whose packets have the fields of ARP.
+inline constexpr std::uint16_t kRarpType = 0x8035;
+/// The field vlan_tci has this bit for every tagged packet, in place of DEI (ovs-fields(7)).
+inline constexpr std::uint64_t kTagPresent = 0x1000;
+/// Bits of the field nw_frag.
+inline constexpr std::uint64_t kAnyFragment = 1, kLaterFragment = 2;
 
 /// Return a field of a key, and set it. set() takes a number within the field's bits.
 constexpr Number get(const SparseWords& key, Field field) {
@@ -133,4 +151,4 @@ std::uint16_t in_port_of(const SparseMatch& match);
 /// Returns "in_port=1,eth_type=0x0800", or "any" if the match has no field.
 std::string match_text(const SparseMatch& match);
 
-}  // namespace penumbra::megaflows
+}  // namespace penumbra::packet_fields
