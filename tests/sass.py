@@ -68,7 +68,7 @@ def parse_code(text, kernel):
             address = int(found[1], 16)
             kernel.labels.update((label, address) for label in waiting)
             waiting = []
-            operands = found[4].replace(".reuse", "")
+            operands = re.sub(r"\s*\(\*.*?\*\)", "", found[4].replace(".reuse", ""))
             kernel.code[address] = Instruction(address, found[2] or "", found[3], split_operands(operands), line.split("*/")[1].strip())
         elif re.match(r"\S+:$", line):
             waiting.append(line[:-1])

@@ -118,7 +118,12 @@ class Step:
                 return ZERO, None
             mask, high = warp.active(warp.masks.get(index)), warp.active(warp.masks.get(index + 1))
             values = [x | y << 32 for x, y in zip(warp.active(warp.value(index)), warp.active(warp.value(index + 1)))]
-            return values, None if not any_secret(mask, high) else [x | y << 32 for x, y in zip(mask or ZERO, high or ZERO)]
+            mask = [x | y << 32 for x, y in zip(mask or ZERO, high or ZERO)] if any_secret(mask, high) else None
+            if text.startswith("-"):
+                every = (1 << 64) - 1
+                return [-each & every for each in values], upwards(mask, every)
+            assert text[0] not in "~|"
+            return values, mask
         if CONSTANT.match(text):
             return self.constants(warp, text, 8)
         return [int(text, 16) & (1 << 64) - 1] * 32, None
@@ -179,15 +184,12 @@ class Step:
             if "U32" not in self.parts:
                 a, b = list(map(signed, a)), list(map(signed, b))
             c, mask_c = self.pair(warp, self.regs[3])
-            if "HI" in self.parts:
-                c, mask_c = self.source(warp, self.regs[3])
-                c, mask_c = [each << 32 for each in c], mask_c and [each << 32 for each in mask_c]
-            mask = upwards(merged(product_mask(a, b, mask_a, mask_b, every), mask_c), every)
-            sums = [(x * y & every) + z for x, y, z in zip(a, b, c)]
-            if "HI" in self.parts:
-                return warp.write(register(self.regs[0]), [each >> 32 & ALL for each in sums], mask and [each >> 32 for each in mask])
+            mask = upwards(merged(product_mask(a, b, mask_a, mask_b, every), mask_c, carry_mask), every)
+            sums = [(x * y & every) + z + plus for x, y, z, plus in zip(a, b, c, carry)]
             for name in self.outs:
                 warp.write_predicate(name, [each >> 64 > 0 for each in sums], whole(mask, all_bits=1))
+            if "HI" in self.parts:
+                return warp.write(register(self.regs[0]), [each >> 32 & ALL for each in sums], mask and [each >> 32 for each in mask])
             return self.write_pair(warp, self.regs[0], sums, mask)
         c, mask_c = self.addend(warp, self.regs[3])
         product = [x * y & ALL for x, y in zip(a, b)]
@@ -338,11 +340,13 @@ class Step:
         values, mask = warp.predicate(self.operands[-1])
         warp.find("vote", self.instruction, mask)
         votes = values[: len(warp.lanes)]
+        is_secret = not warp.are_votes_public and bool(clean(mask))
         for name in self.operands[:-1]:
             if REGISTER.match(name):
-                warp.write(register(name), [sum(vote << lane for lane, vote in zip(warp.lanes, votes))] * 32, None)
-            else:  # The result is no secret any more.
-                warp.write_predicate(name, [(any if "ANY" in self.parts else all)(votes)] * 32, None)
+                result = [sum(vote << lane for lane, vote in zip(warp.lanes, votes))] * 32
+                warp.write(register(name), result, [ALL] * 32 if is_secret else None)
+            else:
+                warp.write_predicate(name, [(any if "ANY" in self.parts else all)(votes)] * 32, [1] * 32 if is_secret else None)
 
     # Memory.
 
@@ -417,7 +421,7 @@ class Step:
             values, mask = warp.predicate(each)
             warp.find("branch", self.instruction, mask)
             warp.lanes = [lane for lane, goes in zip(warp.lanes, values) if goes]
-        return warp.jump(warp.lanes, target) if warp.lanes else None
+        return warp.jump(warp.lanes, target) if warp.lanes and not warp.ends_early(self.instruction) else None
 
     def warp_mask(self, warp):
         """Returns the lanes that a mask operand names."""

@@ -5,6 +5,7 @@ Memory has a shadow with a bit for each bit that depends on a secret. The warp l
 lane and vote that depends on one. An instruction that the warp does not know ends the run with an error. Only blocks of
 one warp and grids of one block run here."""
 
+import re
 from dataclasses import dataclass
 
 from sass_lanes import LANES, ZERO, any_secret, clean, merged, whole
@@ -62,13 +63,21 @@ class Memory:
         at = self.at(address, size)
         return bytes(self.values[at : at + size])
 
+    def read_masks(self, address, size):
+        at = self.at(address, size)
+        return bytes(self.masks[at : at + size])
+
 
 class Warp:
-    """A warp that runs a kernel. `parameters` are the bytes of the kernel's parameters."""
+    """A warp that runs a kernel. `parameters` are the bytes of the kernel's parameters. The results of votes are secret
+    unless `are_votes_public`. With `most_rounds`, a loop that has loops inside ends after so many rounds. The results are
+    then wrong, but secrets go the same ways."""
 
     PARAMETERS = 0x210
 
-    def __init__(self, kernel, memory, parameters):
+    def __init__(self, kernel, memory, parameters, are_votes_public=True, most_rounds=None):
+        self.are_votes_public, self.most_rounds = are_votes_public, most_rounds
+        self.rounds, self.outer = {}, None
         self.kernel, self.memory = kernel, memory
         self.shared, self.local = Memory(0, SHARED_BYTES), [Memory(0, LOCAL_BYTES) for _ in LANES]
         self.registers, self.masks = {}, {}
@@ -120,6 +129,24 @@ class Warp:
         for lane in lanes:
             self.counters[lane] = target
         self.jumped = self.jumped | set(lanes)
+
+    def ends_early(self, branch):
+        """Returns whether a loop has had its rounds. Only conditional branches end loops early."""
+        if self.most_rounds is None or branch.address not in self.outer_loops() or not (branch.guard or len(branch.operands) > 1):
+            return False
+        self.rounds[branch.address] = self.rounds.get(branch.address, 0) + 1
+        return self.rounds[branch.address] % self.most_rounds == 0
+
+    def outer_loops(self):
+        """Returns the branches that go back over another one that goes back."""
+        if self.outer is None:
+            back = []
+            for each in self.kernel.code.values():
+                label = re.match(r"`\((\S+)\)$", each.operands[-1]) if each.opcode == "BRA" else None
+                if label and self.kernel.labels[label[1]] < each.address:
+                    back.append((self.kernel.labels[label[1]], each.address))
+            self.outer = {end for begin, end in back if any(begin <= other < end for _, other in back)}
+        return self.outer
 
     def wait(self, key, wanted):
         """Lets the active lanes wait until all those of `wanted` that live do so at the same place."""

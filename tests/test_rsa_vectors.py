@@ -5,15 +5,17 @@ jobs of which 32 are paused at a time. OpenSSL's provider `default` verifies wha
 
 import subprocess
 import tempfile
+from pathlib import Path
 
 import pytest
 
 import conftest
-from openssl_provider import MODULE, configuration
+from openssl_provider import MODULE, command, configuration
 from test_crypto import sections, word, wycheproof
 from test_tls import needs_ifma
 
 PROGRAM = conftest.PROGRAM.parent.parent / "tests" / "provider_vectors"
+KEYS = Path(__file__).with_name("rsa_keys")
 OURS, DEFAULT = "?provider=penumbra", "provider=default"
 #: With `least-batch` 1 the code for eight computes every signature that the engine takes.
 CONFIGURATION = configuration("least-batch = 1")
@@ -44,13 +46,32 @@ def public_key(n, e):
     return der(0x30, RSA_ENCRYPTION + der(3, b"\0" + der_numbers(n, e))).hex()
 
 
+def der_parts(content):
+    """Yields the contents of the elements of a sequence."""
+    at = 0
+    while at < len(content):
+        size, at = content[at + 1], at + 2
+        if size >= 0x80:
+            at += size & 0x7F
+            size = int.from_bytes(content[at - (size & 0x7F) : at], "big")
+        yield content[at : at + size]
+        at += size
+
+
+def bits_of_primes(pkcs8):
+    """Returns the sizes of the two primes of PrivateKeyInfo (RFC 5208) in hexadecimal digits."""
+    (info,) = der_parts(bytes.fromhex(pkcs8))
+    (key,) = der_parts(list(der_parts(info))[2])
+    return [int.from_bytes(number, "big").bit_length() for number in list(der_parts(key))[4:6]]
+
+
 def run(lines):
     """Runs operations. Returns their results, and the signatures that the provider took, answered and batched."""
     text = "".join(" ".join(map(word, line)) + "\n" for line in lines)
     with tempfile.NamedTemporaryFile("w", suffix=".cnf") as file:
         file.write(CONFIGURATION)
         file.flush()
-        done = subprocess.run([PROGRAM, file.name], input=text, capture_output=True, text=True, timeout=2 * conftest.PATIENCE)
+        done = subprocess.run([*command(PROGRAM), file.name], input=text, capture_output=True, text=True, timeout=2 * conftest.PATIENCE)
     assert done.returncode == 0, done.stderr
     *results, counts = done.stdout.splitlines()
     assert len(results) == len(lines) > 0
@@ -70,13 +91,16 @@ def check_taken(counts, expected):
 
 @needs_ifma
 def test_wycheproof_signatures_are_made(data):
-    lines, expected = [], []
+    """Three keys have a prime of 684 bits. The halves of the code for eight have equal sizes, so OpenSSL signs."""
+    lines, expected, sizes = [], [], []
     for vector, group in wycheproof(data, "rsa_pkcs1_2048_sig_gen"):
         lines.append((OURS, "sign", group["privateKeyPkcs8"], "pkcs1", group["sha"], "", vector["msg"], ""))
         expected.append(vector["sig"])
+        sizes.append(bits_of_primes(group["privateKeyPkcs8"]))
     counts = check(lines, expected)
-    # OpenSSL's own code makes the others, of keys with the exponent 3.
-    check_taken(counts, sum(group["privateKey"]["publicExponent"] == "010001" for _, group in wycheproof(data, "rsa_pkcs1_2048_sig_gen")))
+    assert sum(one != other for one, other in sizes) == 3
+    check_taken(counts, sizes.count([1024, 1024]))
+    assert len(sizes) == 43 == 3 + counts[0]
 
 
 @pytest.mark.parametrize("properties", [OURS, DEFAULT])
@@ -145,6 +169,26 @@ def test_cavp_signatures_are_made(file, padding):
         assert signatures == expected
     check([(*one, signature) for one, signature in zip(checks, signatures, strict=True)], ["right"] * len(checks))
     check_taken(counts, len(lines) * 3 // 5)  # of 2048, 3072 and 4096 bits
+
+
+@needs_ifma
+@pytest.mark.parametrize(
+    ("name", "is_taken"),
+    [("1024", False), ("8192", False), ("16384", False), ("three_primes", False), ("exponent_3", True)],
+)
+def test_keys_of_files_are_taken_or_delegated(name, is_taken):
+    """The keys were made by `openssl genrsa`. `three_primes` and `exponent_3` have 2048 bits."""
+    file = KEYS / f"{name}.pem"
+    key, public = (
+        subprocess.run(["openssl", "rsa", "-in", file, "-outform", "DER", *words], capture_output=True, check=True).stdout.hex()
+        for words in ((), ("-pubout",))
+    )
+    message = "00" * 100
+    lines = [(OURS, "sign", key, padding, "SHA256", "32", message, "") for padding in ("pkcs1", "pss")]
+    signatures, counts = run(lines)
+    check_taken(counts, 2 if is_taken else 0)
+    checks = [(DEFAULT, "verify", public, *line[3:7], signature) for line, signature in zip(lines, signatures, strict=True)]
+    check(checks + [(OURS, *line[1:]) for line in checks], ["right"] * 4)
 
 
 @pytest.mark.parametrize("padding", ["pkcs1", "pss"])

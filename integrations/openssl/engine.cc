@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine.h"
 
-#include <fcntl.h>
 #include <openssl/crypto.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,9 +9,8 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <utility>
-
-#include "crypto/secret_memory.h"
 
 namespace penumbra::tls {
 namespace {
@@ -40,75 +37,72 @@ class SignalsBlocked {
 
 }  // namespace
 
-std::shared_ptr<Wakeup> Wakeup::make() {
-  const int descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (descriptor < 0) return nullptr;
-  const int duplicate = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-  if (duplicate < 0) {
-    close(descriptor);
-    return nullptr;
-  }
-  return std::shared_ptr<Wakeup>(new Wakeup(descriptor, duplicate));
-}
-
-Wakeup::~Wakeup() {
-  close_descriptor();
-  close(duplicate_);
-}
-
-void Wakeup::close_descriptor() {
-  if (descriptor_ >= 0) close(descriptor_);
-  descriptor_ = -1;
-}
-
-void Wakeup::signal() const {
-  const std::uint64_t one = 1;
-  // A counter at its limit is readable, so that a failed write loses nothing.
-  [[maybe_unused]] const ssize_t written = write(duplicate_, &one, sizeof one);
-}
-
-void Wakeup::clear() const {
-  std::uint64_t value = 0;
-  [[maybe_unused]] const ssize_t got = read(duplicate_, &value, sizeof value);
-}
-
-Request::Request(Key& key_to_use, std::shared_ptr<Wakeup> wakeup_to_signal)
-    : key(key_to_use), wakeup(std::move(wakeup_to_signal)) {
-  key.refer();
-}
-
-Request::~Request() {
-  erase_bytes(input.data(), input.size());
-  erase_bytes(output.data(), output.size());
-  key.release();
-}
-
 Engine::Engine(OSSL_LIB_CTX* library, const Settings& settings, Counters& counters)
     : library_(library), settings_(settings), counters_(counters) {
   for (unsigned i = 0; i < settings.threads; ++i) workers_.push_back(std::make_unique<rsa::IfmaWorker>());
   const SignalsBlocked blocked;
-  for (unsigned i = 0; i < settings.threads; ++i) threads_.emplace_back([this, i] { serve(i); });
+  try {
+    for (unsigned i = 0; i < settings.threads; ++i) threads_.emplace_back([this, i] { serve(i); });
+    if (settings.engine_socket.empty()) return;
+    remote_ = std::make_unique<RemoteEngine>(
+        library, settings.engine_socket, settings.engine_user, counters,
+        RemoteEngine::Receivers{.answered = [this](Request& request) { note_answer(request); },
+                                .lost = [this](std::shared_ptr<Request> request) { take_back(std::move(request)); }});
+  } catch (...) {
+    end();
+    throw;
+  }
 }
 
 Engine::~Engine() {
+  end();
+  write_counters();
+}
+
+/// Finishes what is queued, and ends the threads.
+void Engine::end() {
+  remote_.reset();
   {
     const std::scoped_lock lock(mutex_);
     is_ending_ = true;
   }
   changed_.notify_all();
   threads_.clear();
-  write_counters();
 }
 
 bool Engine::submit(const std::shared_ptr<Request>& request) {
+  if (remote_ != nullptr && counters_.in_flight != 0 && remote_->submit(request)) return true;
   {
     const std::scoped_lock lock(mutex_);
     if (is_ending_ || queue_.size() >= kMostQueued * settings_.threads) return false;
     queue_.push_back(request);
+    count(counters_.taken);
     count(counters_.in_flight);
   }
   changed_.notify_one();
   return true;
+}
+
+/// Queues a request for which `penumbra tls-engine` has no result. Without memory, the job takes OpenSSL's own code.
+void Engine::take_back(std::shared_ptr<Request> request) {
+  try {
+    const std::scoped_lock lock(mutex_);
+    queue_.push_back(request);
+  } catch (const std::bad_alloc&) {
+    return finish(*request, false);
+  }
+  changed_.notify_one();
+}
+
+void Engine::note_answer(Request& request) {
+  finish(request, true);
+  const std::scoped_lock lock(mutex_);
+  let_counters_be_written();
+}
+
+/// The caller holds the lock. The thread that writes counters may wait for requests.
+void Engine::let_counters_be_written() {
+  if (!std::exchange(are_counters_new_, true)) changed_.notify_all();
 }
 
 /// Takes the oldest request and those of its size, or the oldest alone if they are few.
@@ -117,7 +111,7 @@ Engine::Requests Engine::take() {
   const std::size_t bytes = queue_.front()->key.bytes();
   const auto is_of_size = [bytes](const auto& request) { return request->key.bytes() == bytes; };
   const auto alike = static_cast<std::size_t>(std::ranges::count_if(queue_, is_of_size));
-  const std::size_t most = alike < settings_.least_batch ? 1 : rsa::kMostTogether;
+  const std::size_t most = alike < settings_.least_batch || !has_batches_ ? 1 : rsa::kMostTogether;
   for (auto each = queue_.begin(); each != queue_.end() && taken.size() < most;) {
     if (is_of_size(*each)) {
       taken.push_back(std::move(*each));
@@ -140,33 +134,39 @@ void Engine::serve(unsigned thread) {
       if (is_abandoned) finish(*request, false);
       return is_abandoned;
     });
-    if (requests.size() >= settings_.least_batch) {
+    if (has_batches_ && requests.size() >= settings_.least_batch) {
       run_batch(requests, thread);
     } else {
       for (const auto& request : requests) run_alone(*request);
     }
     requests.clear();
     lock.lock();
-    are_counters_new_ = true;
+    let_counters_be_written();
   }
   lock.unlock();
   OPENSSL_thread_stop();
 }
 
+/// A job that is paused without work may end at any time: its connection is served late, or ends.
+bool Engine::has_paused_jobs() const {
+  return counters_.taken != counters_.answered + counters_.abandoned + counters_.fell_back;
+}
+
 /// Waits for requests. Returns false if the engine ends and the queue is empty. One thread writes the counters every
-/// second while there is work, and once more a second after it.
+/// second while there is work or a job is paused, and once more a second after it.
 bool Engine::wait_for_requests(std::unique_lock<std::mutex>& lock, bool writes_counters) {
   const auto has_news = [this] { return is_ending_ || !queue_.empty(); };
   if (!writes_counters) {
     changed_.wait(lock, has_news);
     return !queue_.empty();
   }
+  const auto has_news_or_counters = [&] { return has_news() || are_counters_new_; };
   while (true) {
     const bool is_idle = are_counters_new_ ? !changed_.wait_until(lock, written_ + kWritingInterval, has_news)
-                                           : (changed_.wait(lock, has_news), false);
+                                           : (changed_.wait(lock, has_news_or_counters), false);
     if (are_counters_new_ && Clock::now() >= written_ + kWritingInterval) {
       written_ = Clock::now();
-      are_counters_new_ = !is_idle;
+      are_counters_new_ = !is_idle || has_paused_jobs();
       lock.unlock();
       write_counters();
       lock.lock();
@@ -205,7 +205,7 @@ void Engine::run_alone(Request& request) {
 
 void Engine::finish(Request& request, bool is_right) {
   request.is_right = is_right;
-  counters_.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  discount(counters_.in_flight);
   request.is_done.store(true, std::memory_order_release);
   request.wakeup->signal();
 }
@@ -215,7 +215,7 @@ void Engine::write_counters() {
   const std::string name = settings_.counters_file + "." + std::to_string(getpid()), part = name + ".part";
   std::FILE* const file = std::fopen(part.c_str(), "we");
   if (file == nullptr) return;
-  for (const NamedCounter& each : kCounters) {
+  for (const auto& each : kCounters) {
     std::fprintf(file, "%s %llu\n", each.name,
                  static_cast<unsigned long long>((counters_.*each.counter).load(std::memory_order_relaxed)));
   }

@@ -82,7 +82,6 @@ Connection* begin(Engine* engine, Counters& counters, Key& key, const unsigned c
     count(counters.refused);
     return nullptr;
   }
-  count(counters.taken);
   if (connection == nullptr) connection = add_connection(context, wakeup, counters);
   if (connection == nullptr) {
     request->is_abandoned.store(true, std::memory_order_release);

@@ -7,11 +7,12 @@
 #include <openssl/rsa.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <span>
 #include <vector>
 
-#include "crypto/rsa/key.h"
+#include "crypto/rsa_engine/message.h"
 #include "crypto/secret_memory.h"
 
 namespace penumbra::tls {
@@ -50,7 +51,8 @@ bool Key::has_private() const {
   return PartOfKey(pkey_.get(), OSSL_PKEY_PARAM_RSA_D).exists();
 }
 
-bool Key::expand(rsa_key& expanded) const {
+/// Passes the parts of the key to a receiver. Returns false if it has no two primes with their exponents.
+bool Key::pass_parts(const std::function<void(const rsa::KeyParts&)>& receiver) const {
   const EVP_PKEY* const key = pkey_.get();
   if (PartOfKey(key, OSSL_PKEY_PARAM_RSA_FACTOR3).exists()) return false;
   const PartOfKey modulus(key, OSSL_PKEY_PARAM_RSA_N), public_exponent(key, OSSL_PKEY_PARAM_RSA_E);
@@ -58,21 +60,30 @@ bool Key::expand(rsa_key& expanded) const {
   const PartOfKey exponent1(key, OSSL_PKEY_PARAM_RSA_EXPONENT1), exponent2(key, OSSL_PKEY_PARAM_RSA_EXPONENT2);
   const PartOfKey coefficient(key, OSSL_PKEY_PARAM_RSA_COEFFICIENT1);
   if (!prime1.exists() || !exponent1.exists() || !coefficient.exists()) return false;
+  receiver({modulus.bytes(), public_exponent.bytes(), prime1.bytes(), prime2.bytes(), exponent1.bytes(),
+            exponent2.bytes(), coefficient.bytes()});
+  return true;
+}
+
+bool Key::expand(rsa_key& expanded) const {
   try {
-    rsa::expand({modulus.bytes(), public_exponent.bytes(), prime1.bytes(), prime2.bytes(), exponent1.bytes(),
-                 exponent2.bytes(), coefficient.bytes()},
-                expanded);
-    return true;
+    return pass_parts([&expanded](const rsa::KeyParts& parts) { rsa::expand(parts, expanded); });
   } catch (const std::exception&) {
     return false;
   }
+}
+
+std::size_t Key::write(std::span<std::uint8_t> room) const {
+  std::size_t bytes = 0;
+  pass_parts([&](const rsa::KeyParts& parts) { bytes = rsa_engine::write_key(room, parts); });
+  return bytes;
 }
 
 bool Key::is_taken() {
   std::call_once(checked_, [this] {
     try {
       const SecretArray<rsa_key> expanded(1);
-      is_taken_ = rsa::has_ifma() && expand(expanded.span()[0]);
+      is_taken_ = expand(expanded.span()[0]);
     } catch (const std::exception&) {
       is_taken_ = false;
     }
@@ -101,6 +112,16 @@ bool Key::run_alone(OSSL_LIB_CTX* library, const unsigned char* input, unsigned 
   return context != nullptr && EVP_PKEY_decrypt_init(context.get()) > 0 &&
          EVP_PKEY_CTX_set_rsa_padding(context.get(), RSA_NO_PADDING) > 0 &&
          EVP_PKEY_decrypt(context.get(), output, &length, input, length) > 0;
+}
+
+bool Key::is_result(OSSL_LIB_CTX* library, const unsigned char* input, const unsigned char* output) const {
+  std::array<unsigned char, RSA_MOST_WORDS * sizeof(std::uint32_t)> same;
+  std::size_t length = bytes();
+  const PkeyContext context(EVP_PKEY_CTX_new_from_pkey(library, pkey_.get(), nullptr));
+  return context != nullptr && EVP_PKEY_encrypt_init(context.get()) > 0 &&
+         EVP_PKEY_CTX_set_rsa_padding(context.get(), RSA_NO_PADDING) > 0 &&
+         EVP_PKEY_encrypt(context.get(), same.data(), &length, output, length) > 0 &&
+         std::equal(input, input + length, same.begin());
 }
 
 }  // namespace penumbra::tls

@@ -8,10 +8,14 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 
 #include "crypto/rsa/ifma.h"
+#include "crypto/rsa/key.h"
 #include "handles.h"
 
 namespace penumbra::tls {
@@ -34,7 +38,7 @@ class Key {
   EVP_PKEY* pkey() const { return pkey_.get(); }
   std::size_t bytes() const { return static_cast<std::size_t>(EVP_PKEY_get_size(pkey_.get())); }
   bool has_private() const;
-  /// Returns whether the engine takes operations of this key. The first call checks the key.
+  /// Returns whether batches take operations of this key. The first call checks the key.
   bool is_taken();
   /// Returns the expansion for a thread of the engine, and null if the operating system refuses the locked memory. Only
   /// that thread may call it. A child process makes its own expansion, since it inherits neither locks of memory nor
@@ -42,10 +46,17 @@ class Key {
   rsa::IfmaKey* for_thread(unsigned thread);
   /// The raw private operation by OpenSSL's own code. Returns false if that fails.
   bool run_alone(OSSL_LIB_CTX* library, const unsigned char* input, unsigned char* output) const;
+  /// Returns whether `output` is the result of the private operation, by OpenSSL's public operation.
+  bool is_result(OSSL_LIB_CTX* library, const unsigned char* input, const unsigned char* output) const;
+  /// Writes the key for a message to `penumbra tls-engine`. Returns its size; 0 if `room` is too small.
+  std::size_t write(std::span<std::uint8_t> room) const;
+  /// Returns whether the caller holds the only reference.
+  bool has_one_owner() const { return references_.load(std::memory_order_acquire) == 1; }
 
  private:
   ~Key() = default;
   bool expand(rsa_key& expanded) const;
+  bool pass_parts(const std::function<void(const rsa::KeyParts&)>& receiver) const;
 
   struct Expansion {
     pid_t process = 0;

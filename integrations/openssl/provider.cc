@@ -5,17 +5,21 @@
 
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include <array>
 #include <charconv>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 namespace penumbra::tls {
 namespace {
+
+constexpr char kEngineUser[] = "penumbra-tls";  ///< The user of the package's service.
 
 /// Returns a number of a setting, or the default if it is absent. Throws std::runtime_error for any other text.
 unsigned number_of(const char* name, const char* text, unsigned otherwise, unsigned least, unsigned most) {
@@ -30,8 +34,24 @@ unsigned number_of(const char* name, const char* text, unsigned otherwise, unsig
   return value;
 }
 
+/// Returns the number of a user whom a setting names, or of kEngineUser, which need not exist. Throws
+/// std::runtime_error if the setting names no user.
+std::optional<uid_t> engine_user_of(const char* text) {
+  const char* const name = text == nullptr ? kEngineUser : text;
+  const char* const end = name + std::strlen(name);
+  uid_t number = 0;
+  if (const auto [stop, error] = std::from_chars(name, end, number); error == std::errc{} && stop == end) return number;
+  passwd user{}, *found = nullptr;
+  std::array<char, 16384> room;
+  if (getpwnam_r(name, &user, room.data(), room.size(), &found) == 0 && found != nullptr) return found->pw_uid;
+  if (text == nullptr) return std::nullopt;
+  throw std::runtime_error(std::string("penumbra: 'engine-user' in openssl.cnf names '") + text +
+                           "', but there is no such user");
+}
+
 Settings settings_of(const OSSL_CORE_HANDLE* core, const OSSL_DISPATCH* functions) {
-  const char *threads = nullptr, *least_batch = nullptr, *counters_file = nullptr;
+  const char *threads = nullptr, *least_batch = nullptr, *counters_file = nullptr, *engine = nullptr,
+             *engine_user = nullptr;
   OSSL_FUNC_core_get_params_fn* get_params = nullptr;
   for (; functions->function_id != 0; ++functions) {
     if (functions->function_id == OSSL_FUNC_CORE_GET_PARAMS) get_params = OSSL_FUNC_core_get_params(functions);
@@ -39,13 +59,18 @@ Settings settings_of(const OSSL_CORE_HANDLE* core, const OSSL_DISPATCH* function
   const auto wanted = [](const char* name, const char** text) {
     return OSSL_PARAM_construct_utf8_ptr(name, const_cast<char**>(text), 0);
   };
-  OSSL_PARAM params[] = {wanted("threads", &threads), wanted("least-batch", &least_batch),
-                         wanted("counters", &counters_file), OSSL_PARAM_construct_end()};
+  OSSL_PARAM params[] = {wanted("threads", &threads),         wanted("least-batch", &least_batch),
+                         wanted("counters", &counters_file),  wanted("engine", &engine),
+                         wanted("engine-user", &engine_user), OSSL_PARAM_construct_end()};
   if (get_params != nullptr) get_params(core, params);
   Settings settings;
   settings.threads = number_of("threads", threads, settings.threads, 1, kMostThreads);
   settings.least_batch = number_of("least-batch", least_batch, settings.least_batch, 1, rsa::kMostTogether);
   if (counters_file != nullptr) settings.counters_file = counters_file;
+  if (engine != nullptr) {
+    settings.engine_socket = engine;
+    settings.engine_user = engine_user_of(engine_user);
+  }
   return settings;
 }
 
@@ -74,7 +99,7 @@ Engine* Provider::engine() {
   // Another thread starts the engine now, or it could not be started.
   if (starting == process || !starting_.compare_exchange_strong(starting, process)) return nullptr;
   if (starting != 0) {
-    for (const NamedCounter& each : kCounters) counters_.*each.counter = 0;
+    for (const auto& each : kCounters) counters_.*each.counter = 0;
   }
   try {
     engine_ = new Engine(library_, settings_, counters_);
@@ -92,7 +117,7 @@ int get_params(void* provider, OSSL_PARAM params[]) {
   OSSL_PARAM* status = OSSL_PARAM_locate(params, OSSL_PROV_PARAM_STATUS);
   if (name != nullptr && OSSL_PARAM_set_utf8_ptr(name, "Penumbra: batches of RSA") != 1) return 0;
   if (status != nullptr && OSSL_PARAM_set_int(status, 1) != 1) return 0;
-  for (const NamedCounter& each : kCounters) {
+  for (const auto& each : kCounters) {
     OSSL_PARAM* const wanted = OSSL_PARAM_locate(params, each.name);
     const std::uint64_t value = (static_cast<Provider*>(provider)->counters().*each.counter).load();
     if (wanted != nullptr && OSSL_PARAM_set_uint64(wanted, value) != 1) return 0;

@@ -29,6 +29,8 @@ class Provider {
   Counters& counters() { return counters_; }
   const Counters& counters() const { return counters_; }
 
+  /// Returns whether this CPU can compute batches, or another process may.
+  bool has_batches() const { return rsa::has_ifma() || !settings_.engine_socket.empty(); }
   /// Returns whether an asynchronous job calls. Counts the operation otherwise.
   bool is_in_job();
   /// Runs the private operation of a key by the engine. An asynchronous job calls, and the engine takes the key. Input

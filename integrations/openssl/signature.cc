@@ -146,7 +146,7 @@ bool encode(Signature& signature, std::span<std::uint8_t> encoded, std::span<con
 /// Signs in a batch. Returns false if the delegate shall sign.
 bool sign_by_job(Signature& signature, std::span<const std::uint8_t> value, unsigned char* output) {
   Key& key = *signature.key;
-  if (!signature.provider.is_in_job() || !key.is_taken()) return false;
+  if (!signature.provider.is_in_job() || !signature.provider.has_batches() || !key.is_taken()) return false;
   std::array<std::uint8_t, kMostBytes> encoded;
   if (!encode(signature, std::span(encoded).first(key.bytes()), value)) return false;
   return signature.provider.run_by_job(key, encoded.data(), output);

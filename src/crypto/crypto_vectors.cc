@@ -6,7 +6,9 @@
 //   FORM seal|open CIPHER DIGEST TAG_BYTES SECRET DIGEST_SECRET NONCE AAD PAYLOAD TRAILER TAG
 //   plain digest - DIGEST - - - - - MESSAGE - -
 //
-// It prints "RESULT PAYLOAD TAG", "DIGEST" or "refused".
+// It prints "RESULT PAYLOAD TAG", "DIGEST", "refused" or, for a packet that no job can describe, "unfit". The form
+// job:ENGINE processes packets as jobs on an engine.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <iostream>
@@ -15,10 +17,12 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "crypto/forms_testing.h"
 #include "crypto/hex_testing.h"
+#include "crypto/jobs/job_form_testing.h"
 
 namespace penumbra::crypto_testing {
 namespace {
@@ -64,7 +68,9 @@ std::string digest(const Line& line) {
 std::string process(Form& form, const Line& line) {
   const Bytes secret = bytes_of_hex(line.secret), digest_secret = bytes_of_hex(line.digest_secret);
   const Bytes nonce = bytes_of_hex(line.nonce), aad = bytes_of_hex(line.aad), payload = bytes_of_hex(line.payload);
-  const Bytes trailer = bytes_of_hex(line.trailer), received = bytes_of_hex(line.tag);
+  const Bytes trailer = bytes_of_hex(line.trailer);
+  Bytes received = bytes_of_hex(line.tag);
+  received.resize(std::max<std::size_t>(received.size(), std::stoul(line.tag_bytes)));  // Some vectors have no tag.
   cipher_packet packet{};
   packet.key = form.add({.cipher = cipher_of(line.cipher),
                          .digest = digest_of(line.digest),
@@ -92,15 +98,25 @@ std::string process(Form& form, const Line& line) {
   return std::to_string(result) + " " + hex_of(destination) + " " + hex_of(tag);
 }
 
+Form& form_of(const std::string& name) {
+  constexpr std::string_view kJob = "job:";
+  static std::map<std::string, std::unique_ptr<Form>> forms;
+  std::unique_ptr<Form>& form = forms[name];
+  if (form == nullptr) {
+    form = name.starts_with(kJob) ? std::make_unique<JobForm>(name.substr(kJob.size())) : make_form(name);
+  }
+  return *form;
+}
+
 int run() {
-  std::map<std::string, std::unique_ptr<Form>> forms;
-  for (const std::string& name : form_names()) forms[name] = make_form(name);
   Line line;
   while (std::cin >> line) {
     try {
-      std::cout << (line.operation == "digest" ? digest(line) : process(*forms.at(line.form), line)) << '\n';
+      std::cout << (line.operation == "digest" ? digest(line) : process(form_of(line.form), line)) << '\n';
     } catch (const std::invalid_argument&) {
       std::cout << "refused\n";
+    } catch (const std::length_error&) {
+      std::cout << "unfit\n";
     }
   }
   return 0;

@@ -2,6 +2,8 @@
 #include "crypto/secret_memory.h"
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include <cerrno>
 #include <cstring>
@@ -12,6 +14,12 @@ namespace penumbra {
 
 void erase_bytes(void* memory, std::size_t bytes) {
   explicit_bzero(memory, bytes);
+}
+
+void forbid_dumps() {
+  prctl(PR_SET_DUMPABLE, 0);
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
 }
 
 SecretMemory::SecretMemory(std::size_t bytes) {

@@ -13,6 +13,9 @@ namespace penumbra {
 /// Overwrites `bytes` bytes with zeros; compilers never remove that.
 void erase_bytes(void* memory, std::size_t bytes);
 
+/// Keeps all memory of the process out of core dumps and debuggers of its user.
+void forbid_dumps();
+
 /// Erases and frees the memory of SecretMemory.
 struct EraseAndUnmap {
   std::size_t bytes = 0;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/random.h"
@@ -250,6 +252,38 @@ TEST_P(CipherJobs, UseNewKeysAndNoRemovedOnes) {
     Columns again(all);
     again.run(*queue, 1);
     ASSERT_NO_FATAL_FAILURE(again.expect_answers());
+  }
+}
+
+/// Every added or removed key is another state of the table, which changes while a worker's jobs are in flight.
+TEST_P(CipherJobs, KeepTheirKeyWhileOtherKeysChange) {
+  constexpr int kRounds = 40;
+  Random random(6);
+  NoReaders readers;
+  const Suite suite{"Gcm", CIPHER_AES_GCM, 16, 0, 16};
+  CipherKeys keys(8, readers);
+  const OwnedMaterial material(suite, random);
+  const std::uint32_t key = keys.add(material.get());
+  constexpr std::size_t kJobs = 64;
+  std::vector<Expected> all;
+  all.reserve(kJobs);
+  while (all.size() < kJobs) all.push_back(expected(suite, material.get(), key, random.below(1500), random));
+  conformance::ShaderRun run(GetParam(), "cipher_jobs", keys.table());
+  std::atomic<bool> is_over{false};
+  std::jthread worker([&] {
+    const auto queue = run.open_queue();
+    for (int round = 0; round < kRounds && !testing::Test::HasFatalFailure(); ++round) {
+      Columns columns(all);
+      columns.run(*queue, 16);
+      columns.expect_answers();
+    }
+    is_over = true;
+  });
+  int changes = 0;
+  for (; !is_over || changes == 0; ++changes) {
+    const OwnedMaterial other(suite, random);
+    keys.remove(keys.add(other.get()));
+    keys.erase_removed(true);
   }
 }
 

@@ -11,9 +11,9 @@
 
 namespace penumbra::rsa {
 
-/// Batches of operations with keys of one size, on the first GPU that serves. For one thread. The memory of keys,
-/// pairs, inputs and outputs is overwritten before it is freed. After fork() only a parent's objects work, and only in
-/// the parent. Constructor and destructor wait until no resident kernel of this process runs.
+/// Batches of operations with keys of one size, on the first GPU that serves. One thread at a time may use it. The
+/// memory of keys, pairs, inputs and outputs is overwritten before it is freed. After fork() only a parent's objects
+/// work, and only in the parent. Constructor and destructor wait until no resident kernel of this process runs.
 class CudaBatch {
  public:
   /// `bits` is 2048, 3072 or 4096. Throws cuda::DeviceError if there is no GPU or too little memory.
@@ -24,6 +24,8 @@ class CudaBatch {
 
   /// Copies a key to the GPU. Returns its index. Throws std::length_error if there are `most_keys`.
   std::uint32_t add_key(const rsa_key& key);
+  /// Overwrites a key on the GPU. Another key may get its index.
+  void remove_key(std::uint32_t key) noexcept;
 
   std::uint32_t bytes() const;              ///< The size of an input and of an output.
   std::span<std::uint8_t> inputs();         ///< bytes() for each operation, most significant byte first.

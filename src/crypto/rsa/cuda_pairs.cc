@@ -25,6 +25,12 @@ bool BlindingPairs::take(std::uint32_t index, std::uint32_t key) {
   return !is_usable;
 }
 
+void BlindingPairs::forget(std::uint32_t key) {
+  for (Pair& pair : pairs_) {
+    if (pair.key == key) pair.uses = 0;
+  }
+}
+
 void BlindingPairs::renew_early(std::span<const std::uint32_t> pairs, std::vector<std::uint32_t>& made) {
   for (std::uint32_t i = 0; i < pairs.size(); ++i) {
     Pair& pair = pairs_[pairs[i]];

@@ -22,6 +22,8 @@ class BlindingPairs {
   /// and returns the operations whose pairs must be made first. Making few pairs takes as long as an operation, so most
   /// batches make none.
   std::vector<std::uint32_t> assign(std::span<const std::uint32_t> keys, std::span<std::uint32_t> pairs);
+  /// Lets no operation use a pair of a key that was used so far.
+  void forget(std::uint32_t key);
 
  private:
   struct Pair {

@@ -48,6 +48,14 @@ TEST(BlindingPairs, TakesPairsOfOtherKeysIfAllAreInUse) {
   EXPECT_THAT(all.assign(std::vector<std::uint32_t>{}, std::span<std::uint32_t>()), IsEmpty());
 }
 
+TEST(BlindingPairs, ForgetsTheKeyThatHadAnIndex) {
+  BlindingPairs all(3);
+  std::vector<std::uint32_t> pairs(3);
+  EXPECT_THAT(all.assign(std::vector<std::uint32_t>{1, 2, 1}, pairs), SizeIs(3));
+  all.forget(1);
+  EXPECT_THAT(all.assign(std::vector<std::uint32_t>{1, 2, 1}, pairs), testing::UnorderedElementsAre(0, 2));
+}
+
 TEST(BlindingPairs, NeverUsesAPairOfAnotherKeyOrTooOften) {
   constexpr std::uint32_t kPairs = 50;
   BlindingPairs all(kPairs);

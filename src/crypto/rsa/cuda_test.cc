@@ -131,5 +131,18 @@ TEST_P(CudaRsa, HasRoomForTheStatedNumberOfKeys) {
   EXPECT_THROW(batch.add_key(key), std::length_error);
 }
 
+TEST_P(CudaRsa, GivesTheIndexOfARemovedKeyToAnother) {
+  const TestKey other(Pkey(EVP_RSA_gen(GetParam())));
+  const TestKey& test = keys_of(GetParam()).front();
+  CudaBatch batch(GetParam(), 1, kMost);
+  const Bytes input = inputs_of(test, 4).back();
+  for (const TestKey* const each : {&test, &other, &test}) {
+    const std::uint32_t index = batch.add_key(expanded(each->parts()));
+    EXPECT_EQ(index, 0U);
+    EXPECT_EQ(answers_of(batch, {index}, {input}).front(), (Answer{RSA_DONE, each->oracle(input)}));
+    batch.remove_key(index);
+  }
+}
+
 }  // namespace
 }  // namespace penumbra::rsa

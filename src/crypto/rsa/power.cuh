@@ -45,7 +45,12 @@ PENUMBRA_LANE std::uint32_t digit_at(const std::uint32_t* exponent, unsigned dig
   return static_cast<std::uint32_t>(both >> bit % 32) & ((1U << kWindow) - 1);
 }
 
-/// Returns words of a power that masks select. Reads all powers.
+/// Returns a mask of all bits if a digit is zero. The compiler may turn a choice between two values into a branch.
+PENUMBRA_LANE std::uint32_t zero_mask(std::uint32_t digit) {
+  return 0U - ((digit - 1) >> 31);
+}
+
+/// Returns words of a power that masks select, and zeros for the power 0. Reads all powers.
 template <class PowerTable>
 struct Selection {
   const PowerTable& table;
@@ -53,7 +58,7 @@ struct Selection {
 
   PENUMBRA_LANE Selection(const PowerTable& from, std::uint32_t digit) : table(from) {
     PENUMBRA_UNROLL
-    for (unsigned i = 0; i < PowerTable::kPowers; ++i) masks[i] = digit == i + 1 ? 0xFFFFFFFF : 0;
+    for (unsigned i = 0; i < PowerTable::kPowers; ++i) masks[i] = zero_mask(digit ^ (i + 1));
   }
   PENUMBRA_LANE std::uint32_t operator()(unsigned i) const {
     std::uint32_t word = 0;
@@ -85,12 +90,13 @@ PENUMBRA_LANE void power(const Lane& lane, std::uint32_t (&result)[kWords], cons
   std::uint32_t digit = digit_at<kAll, kWindow>(exponent, kDigits - 1);
   {
     const Selection<PowerTable> selection(table, digit);
+    const std::uint32_t is_zero = zero_mask(digit);
     std::uint32_t zero[kWords], one[kWords];
     PENUMBRA_UNROLL
     for (unsigned i = 0; i < kWords; ++i) zero[i] = 0;
     subtract<kLanes>(lane, one, zero, modulus.words);  // R - modulus = R mod modulus
     PENUMBRA_UNROLL
-    for (unsigned i = 0; i < kWords; ++i) result[i] = digit == 0 ? one[i] : selection(first + i);
+    for (unsigned i = 0; i < kWords; ++i) result[i] = (one[i] & is_zero) | selection(first + i);
   }
   PENUMBRA_ROLL
   for (unsigned i = kDigits - 1; i > 0; --i) {
@@ -109,8 +115,9 @@ PENUMBRA_LANE void power(const Lane& lane, std::uint32_t (&result)[kWords], cons
       lane.sync();
       multiply<kLanes>(lane, product, result, operand, modulus);
     }
+    const std::uint32_t is_zero = zero_mask(digit);
     PENUMBRA_UNROLL
-    for (unsigned k = 0; k < kWords; ++k) result[k] = digit == 0 ? result[k] : product[k];
+    for (unsigned k = 0; k < kWords; ++k) result[k] = (result[k] & is_zero) | (product[k] & ~is_zero);
   }
 }
 

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "remote_engine.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <system_error>
+#include <utility>
+
+#include "base/unix_socket.h"
+
+namespace penumbra::tls {
+namespace {
+
+using rsa_engine::Entry;
+using rsa_engine::kMostKeys;
+using rsa_engine::kProtocolVersion;
+using rsa_engine::kSlots;
+using rsa_engine::MessageKind;
+
+/// An engine that gives no result in this time is taken for dead.
+constexpr std::chrono::milliseconds kPatience{1000};
+constexpr std::chrono::seconds kInterval{1};  ///< Of attempts to connect, and of looking for unused keys.
+constexpr int kTickMilliseconds = 100;        ///< While results are awaited.
+/// Messages that are received before answers and the time are looked at again. An engine may send without an end.
+constexpr unsigned kMostMessages = 16;
+
+}  // namespace
+
+RemoteEngine::RemoteEngine(OSSL_LIB_CTX* library, std::filesystem::path socket, std::optional<uid_t> user,
+                           Counters& counters, Receivers receivers)
+    : library_(library),
+      path_(std::move(socket)),
+      user_(user),
+      counters_(counters),
+      receivers_(std::move(receivers)),
+      own_wakeup_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      room_(rsa_engine::kMostMessage),
+      by_number_(kMostKeys) {
+  if (!own_wakeup_) throw std::system_error(errno, std::generic_category(), "cannot make an eventfd");
+  thread_ = std::jthread([this] { serve(); });
+}
+
+RemoteEngine::~RemoteEngine() {
+  is_ending_.store(true);
+  wake();
+  thread_ = {};
+  disconnect();
+  for (const auto& [key, remote] : keys_) key->release();
+}
+
+void RemoteEngine::wake() const {
+  eventfd_write(own_wakeup_.get(), 1);
+}
+
+bool RemoteEngine::submit(const std::shared_ptr<Request>& request) {
+  const std::scoped_lock lock(mutex_);
+  if (region_ == nullptr) return false;
+  Key& key = request->key;
+  const auto found = keys_.find(&key);
+  if (found == keys_.end()) add_key(key);
+  if (found == keys_.end() || found->second.state != KeyState::added || free_slots_.empty()) return false;
+  const std::uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  const std::uint32_t tag = kSlots * next_tag_++ + slot;
+  pending_[slot] = {.request = request, .tag = tag, .since = Clock::now()};
+  count(counters_.taken);
+  count(counters_.in_flight);
+  count(counters_.sent);
+  Entry entry{.tag = tag, .key = found->second.number, .bytes = static_cast<std::uint32_t>(key.bytes())};
+  std::copy_n(request->input.begin(), key.bytes(), entry.content.begin());
+  // An engine whose socket is full has a wake-up to read.
+  if (requests_->write(entry)) rsa_engine::send_message(socket_.get(), {MessageKind::wake, 0});
+  return true;
+}
+
+/// Lets the thread pass the key to the engine, if a number is free.
+void RemoteEngine::add_key(Key& key) {
+  const auto number = std::ranges::find(by_number_, nullptr);
+  if (number == by_number_.end()) return;
+  keys_.emplace(&key, RemoteKey{.number = static_cast<std::uint32_t>(number - by_number_.begin())});
+  *number = &key;
+  key.refer();
+  are_keys_new_ = true;
+  wake();
+}
+
+void RemoteEngine::serve() {
+  while (!is_ending_.load()) {
+    bool is_whole = false;
+    try {
+      is_whole = serve_once();
+      // NOLINTNEXTLINE(bugprone-empty-catch): without memory for an engine, this process computes
+    } catch (const std::exception&) {
+    }
+    if (!is_whole) disconnect();
+  }
+  OPENSSL_thread_stop();
+}
+
+/// Returns false if the engine is gone, late, or breaks the protocol.
+bool RemoteEngine::serve_once() {
+  if (!socket_) connect();
+  wait();
+  if (socket_ && (!receive_messages() || !receive_answers() || is_late() || !send_keys())) return false;
+  if (Clock::now() < next_sweep_) return true;
+  next_sweep_ = Clock::now() + kInterval;
+  return remove_keys();
+}
+
+void RemoteEngine::connect() {
+  if (Clock::now() < next_attempt_) return;
+  next_attempt_ = Clock::now() + kInterval;
+  FileDescriptor socket = connect_to(path_);
+  if (!socket) return;
+  if (!may_have_keys(socket.get())) return count(counters_.untrusted_engines);
+  if (!rsa_engine::send_message(socket.get(), {MessageKind::open, kProtocolVersion})) return;
+  const std::scoped_lock lock(mutex_);
+  socket_ = std::move(socket);
+}
+
+/// Returns whether a trusted user listens. Another may have replaced the socket to collect keys.
+bool RemoteEngine::may_have_keys(int socket) const {
+  const auto listener = user_of_peer(socket);
+  return listener && (*listener == 0 || *listener == geteuid() || listener == user_);
+}
+
+/// Gives back what is in flight. The keys wait for the next engine.
+void RemoteEngine::disconnect() {
+  std::array<std::shared_ptr<Request>, kSlots> lost;
+  {
+    const std::scoped_lock lock(mutex_);
+    socket_ = {};
+    requests_.reset();
+    answers_.reset();
+    region_.reset();
+    for (auto& [key, remote] : keys_) remote.state = KeyState::unknown;
+    are_keys_new_ = !keys_.empty();
+    for (std::size_t i = 0; i < kSlots; ++i) lost[i] = std::exchange(pending_[i].request, nullptr);
+  }
+  for (auto& request : lost) {
+    if (request == nullptr) continue;
+    count(counters_.sent_lost);
+    receivers_.lost(std::move(request));
+  }
+}
+
+/// Waits for answers, messages, new keys or the time to look for something else.
+void RemoteEngine::wait() {
+  bool may_sleep = true, is_awaiting = false;
+  if (answers_ != nullptr) {
+    may_sleep = answers_->begin_sleep();
+    const std::scoped_lock lock(mutex_);
+    is_awaiting = free_slots_.size() != kSlots;
+  }
+  std::array<pollfd, 2> waits{{{own_wakeup_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}}};
+  const auto interval = static_cast<int>(std::chrono::milliseconds(kInterval).count());
+  poll(waits.data(), waits.size(), !may_sleep ? 0 : is_awaiting ? kTickMilliseconds : interval);
+  if (answers_ != nullptr) answers_->end_sleep();
+  eventfd_t value = 0;
+  eventfd_read(own_wakeup_.get(), &value);
+}
+
+/// Returns false if the engine is gone or breaks the protocol.
+bool RemoteEngine::receive_messages() {
+  const std::span room(reinterpret_cast<std::uint8_t*>(room_.data()), room_.bytes());
+  for (unsigned i = 0; i < kMostMessages; ++i) {
+    FileDescriptor passed;
+    rsa_engine::Message message{};
+    switch (rsa_engine::receive_message(socket_.get(), room, message, &passed)) {
+      case rsa_engine::Receipt::nothing:
+        return true;
+      case rsa_engine::Receipt::ended:
+        return false;
+      case rsa_engine::Receipt::message:
+        if (!handle(message, passed)) return false;
+    }
+  }
+  return true;
+}
+
+bool RemoteEngine::handle(const rsa_engine::Message& message, const FileDescriptor& passed) {
+  const auto [kind, number] = message.head;
+  const std::scoped_lock lock(mutex_);
+  if (kind == MessageKind::wake) return true;
+  if (kind == MessageKind::region) {
+    if (number != kProtocolVersion || region_ != nullptr) return false;
+    try {
+      region_ = rsa_engine::MappedRegion::of_peer(passed);
+    } catch (const std::exception&) {
+      return false;
+    }
+    requests_ = std::make_unique<rsa_engine::RingWriter>((*region_)->requests);
+    answers_ = std::make_unique<rsa_engine::RingReader>((*region_)->answers);
+    free_slots_.clear();
+    for (std::uint32_t slot = kSlots; slot-- > 0;) free_slots_.push_back(slot);
+    return true;
+  }
+  if (kind != MessageKind::key_added && kind != MessageKind::key_refused) return false;
+  const auto found = number < kMostKeys ? keys_.find(by_number_[number]) : keys_.end();
+  if (found == keys_.end() || found->second.state != KeyState::asked) return false;
+  found->second.state = kind == MessageKind::key_added ? KeyState::added : KeyState::refused;
+  return true;
+}
+
+bool RemoteEngine::receive_answers() {
+  if (answers_ == nullptr) return true;
+  Entry entry;
+  while (true) {
+    switch (answers_->read(entry)) {
+      case rsa_engine::Reading::empty:
+        return true;
+      case rsa_engine::Reading::broken:
+        return false;
+      case rsa_engine::Reading::entry:
+        if (!accept_answer(entry)) return false;
+    }
+  }
+}
+
+/// Returns false if the answer is to no request.
+bool RemoteEngine::accept_answer(const Entry& entry) {
+  std::shared_ptr<Request> request;
+  {
+    const std::scoped_lock lock(mutex_);
+    Pending& pending = pending_[entry.tag % kSlots];
+    if (pending.request == nullptr || pending.tag != entry.tag) return false;
+    request = std::move(pending.request);
+    pending.request.reset();
+    free_slots_.push_back(entry.tag % kSlots);
+  }
+  std::ranges::copy(entry.content, request->output.begin());
+  if (entry.verdict == rsa_engine::Verdict::done && entry.bytes == request->key.bytes() &&
+      request->key.is_result(library_, request->input.data(), request->output.data())) {
+    count(counters_.sent_answered);
+    receivers_.answered(*request);
+  } else {
+    count(counters_.sent_lost);
+    receivers_.lost(std::move(request));
+  }
+  return true;
+}
+
+bool RemoteEngine::is_late() {
+  const Clock::time_point limit = Clock::now() - kPatience;
+  const std::scoped_lock lock(mutex_);
+  return std::ranges::any_of(pending_,
+                             [limit](const Pending& each) { return each.request != nullptr && each.since < limit; });
+}
+
+/// Passes keys to the engine. A full socket is no failure: the engine's replies wake the thread again.
+bool RemoteEngine::send_keys() {
+  const std::span room(reinterpret_cast<std::uint8_t*>(room_.data()), room_.bytes());
+  const std::scoped_lock lock(mutex_);
+  if (region_ == nullptr || !are_keys_new_) return true;
+  are_keys_new_ = false;
+  for (auto& [key, remote] : keys_) {
+    if (remote.state != KeyState::unknown) continue;
+    const std::size_t bytes = key->write(room);
+    const bool is_sent =
+        rsa_engine::send_message(socket_.get(), {MessageKind::add_key, remote.number}, room.first(bytes));
+    erase_bytes(room.data(), bytes);
+    if (is_sent) {
+      remote.state = KeyState::asked;
+    } else if (errno == EAGAIN) {
+      are_keys_new_ = true;
+      return true;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Releases the keys that the application has freed. Returns false if a message to the engine is lost.
+bool RemoteEngine::remove_keys() {
+  const std::scoped_lock lock(mutex_);
+  bool is_sent = true;
+  std::erase_if(keys_, [&](const auto& each) {
+    const auto& [key, remote] = each;
+    if (!key->has_one_owner() || remote.state == KeyState::asked) return false;
+    if (remote.state == KeyState::added) {
+      is_sent &= rsa_engine::send_message(socket_.get(), {MessageKind::remove_key, remote.number});
+    }
+    by_number_[remote.number] = nullptr;
+    key->release();
+    return true;
+  });
+  return is_sent;
+}
+
+}  // namespace penumbra::tls
