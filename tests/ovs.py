@@ -56,6 +56,14 @@ class Bridge:
         file.write_text(f"{text}\n{MARKER_FLOW}\n")
         self._run("ovs-ofctl", "-O", "OpenFlow10", "replace-flows", "br0", str(file))
 
+    def carry_out(self, bundle: str) -> None:
+        file = self.folder / "bundle"
+        file.write_text(bundle)
+        self._run("ovs-ofctl", "-O", "OpenFlow14", "--bundle", "add-flows", "br0", str(file))
+
+    def flows(self) -> str:
+        return self._run("ovs-ofctl", "-O", "OpenFlow10", "dump-flows", "--no-stats", "br0")
+
     def forward(self, frames: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
         """Returns all frames that left by each port since the bridge was created. `frames` are the new frames by
         ingress port."""

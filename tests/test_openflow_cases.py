@@ -22,6 +22,8 @@ cases = pytest.importorskip("openflow_cases", reason="needs os-ken (make test-ov
 hosts = netns.fixture(openvswitch.BridgedHosts)
 
 KEPT = pathlib.Path(__file__).with_name("openflow_results.txt")
+#: Percentage of the second frames that Penumbra must forward, of those that it can forward.
+_LEAST_HITS = 95
 #: A frame that nobody expects has this time to arrive after the switch has processed its cause.
 _GRACE = 0.02
 
@@ -68,10 +70,10 @@ def run(case, world, controller):
     if wrong := what_is_wrong(case, world, controller):
         return Result(wrong)
     is_kept = world.settle()
-    looked_up = world.looked_up()
+    found = world.found()
     world.send([(1, case.frame)])
+    is_hit = world.found() == found + 1
     wrong = what_is_wrong(case, world, controller)
-    is_hit = world.looked_up() == looked_up
     return Result(f"second frame: {wrong}" if wrong else "ok", is_hit, is_hit or not is_kept)
 
 
@@ -125,9 +127,11 @@ def test_no_case_is_worse_than_with_open_vswitch_alone(bench, hosts, data):
         if alone[name].outcome == "ok" and result.outcome != "ok"
     }
     assert not worse, worse
+    missed = [name for name, result in together.items() if result.can_hit and not result.is_hit]
+    possible = sum(result.can_hit for result in together.values())
+    assert 100 * len(missed) <= (100 - _LEAST_HITS) * possible, missed
     if only:
         return
     if os.environ.get("PENUMBRA_WRITE_RESULTS"):
         KEPT.write_text(text)
-    kept = [line for line in KEPT.read_text().splitlines() if not line.startswith("#") and " hits of " not in line]
-    assert [line for line in text.splitlines() if not line.startswith("#") and " hits of " not in line] == kept
+    assert text == KEPT.read_text(), missed

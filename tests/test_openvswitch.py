@@ -4,7 +4,6 @@ bridge of Open vSwitch."""
 
 import contextlib
 import re
-import subprocess
 import threading
 import time
 
@@ -15,7 +14,7 @@ from scapy.layers.l2 import Dot1Q, Ether
 import conftest
 import netns
 import openvswitch
-from openvswitch import OVS, PIPELINE, World, switch
+from openvswitch import PIPELINE, World, switch
 from test_switch import A, B, hear
 from test_twin import ping
 
@@ -148,7 +147,8 @@ def test_ports_may_have_other_numbers_after_a_restart(bench, hosts):
         bench.configure(ports[::-1], pipeline=PIPELINE)
         with bench.start(command=hosts.router.command()) as router:
             conftest.wait_until("megaflows", lambda: forwarded(router))
-            shown = {row["match"][:9]: row["actions"] for row in router.show("megaflows")["megaflows"]}
+            rows = [row for row in router.show("megaflows")["megaflows"] if "nw_proto=17" in row["match"]]
+            shown = {row["match"][:9]: row["actions"] for row in rows}
             assert shown["in_port=1"] == "output:2" and shown["in_port=2"].endswith(",output:1"), shown
             router.stop()
 
@@ -360,11 +360,3 @@ def test_flows_with_and_without_a_tag_are_told_apart(bench, hosts, tagged_first)
                 world.settle()
             assert world.found() >= 4
         router.stop()
-
-
-def test_offload_tests_of_open_vswitch():
-    """The tests of Open vSwitch itself that offload flows, with its dummy devices."""
-    done = subprocess.run(
-        ["make", "check", "TESTSUITEFLAGS=-k offload"], cwd=OVS, capture_output=True, text=True, timeout=900, check=False
-    )
-    assert done.returncode == 0, done.stdout[-5000:]

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares random flows on Penumbra with Open vSwitch alone, frame by frame (`make test-ovs`)."""
 
+import json
 import random
 
 import pytest
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Dot1Q, Ether
+from scapy.layers.sctp import SCTP
 from scapy.packet import Raw
 
 import netns
 import openvswitch
+from conftest import penumbra
 from openvswitch import PIPELINE, World, switch
 
 pytestmark = openvswitch.NEEDS
@@ -57,7 +60,7 @@ class Generator:
     def _flow(self, number):
         pick = self._draw.choice
         words = [f"cookie={number},priority={self._draw.randint(1, 9)}"]
-        kind = pick(["", "ip", "udp", "tcp", "icmp", "ipv6", "udp6", "tcp6", "arp"])
+        kind = pick(["", "ip", "udp", "tcp", "sctp", "icmp", "ipv6", "udp6", "tcp6", "sctp6", "arp"])
         if self._maybe():
             words.append(f"in_port={pick([1, 2])}")
         if self._maybe(0.3):
@@ -66,7 +69,7 @@ class Generator:
             words.append(pick([*(f"dl_vlan={vlan}" for vlan in _VLANS), "dl_vlan=0xffff", "vlan_tci=0x1000/0x1000"]))
         words += [kind] if kind else []
         words += self._ipv6_match() if kind.endswith("6") else self._ipv4_match() if kind not in ("", "arp") else []
-        if kind[:3] in ("udp", "tcp") and self._maybe():
+        if kind[:3] in ("udp", "tcp", "sct") and self._maybe():
             words.append(f"{pick(['tp_src', 'tp_dst'])}={pick(_PORTS)}{pick(['', '/0x1001'])}")
         if kind in ("tcp", "tcp6") and self._maybe(0.3):
             words.append("tcp_flags=+syn-ack")
@@ -75,11 +78,11 @@ class Generator:
     def _actions(self, kind):
         pick = self._draw.choice
         sets = [f"mod_dl_src:{pick(_MACS)}", f"mod_dl_dst:{pick(_MACS)}", f"mod_vlan_vid:{pick(_VLANS)}", "strip_vlan"]
-        if kind in ("ip", "udp", "tcp", "icmp"):
+        if kind in ("ip", "udp", "tcp", "sctp", "icmp"):
             sets += [f"mod_nw_src:{pick(_IPV4)}", f"mod_nw_dst:{pick(_IPV4)}", "mod_nw_tos:32", "dec_ttl"]
         if kind.endswith("6"):
             sets += ["dec_ttl", f"set_field:{pick(_IPV6)}->ipv6_dst", "set_field:9->ipv6_label"]
-        if kind[:3] in ("udp", "tcp"):
+        if kind[:3] in ("udp", "tcp", "sct"):
             sets += [f"mod_tp_src:{pick(_PORTS)}", f"mod_tp_dst:{pick(_PORTS)}"]
         if self._maybe(0.2):
             return "drop"
@@ -105,6 +108,7 @@ class Generator:
             [
                 UDP(sport=pick(_PORTS), dport=pick(_PORTS)),
                 TCP(sport=pick(_PORTS), dport=pick(_PORTS), flags=pick(["S", "A", "SA"])),
+                SCTP(sport=pick(_PORTS), dport=pick(_PORTS)),
                 ICMP(),
             ]
         )
@@ -126,8 +130,15 @@ def outputs(world, frames):
     return {port: sorted(seen) for port, seen in arrived.items()}
 
 
-@pytest.mark.parametrize(("engine", "seed"), [("gopt", 1), ("scalar", 2)])
+def is_available(engine):
+    shown = json.loads(penumbra("show", "engines", "-j").stdout)
+    return any(row["engine"] == engine and row["available"] for row in shown)
+
+
+@pytest.mark.parametrize(("engine", "seed"), [("gopt", 1), ("scalar", 2), ("auto", 3), ("cuda", 4), ("cuda-resident", 5)])
 def test_random_flows_forward_as_with_open_vswitch_alone(bench, hosts, engine, seed):
+    if not is_available(engine):
+        pytest.skip(f"the engine {engine} is not available here")
     generator = Generator(seed)
     flows = generator.flows()
     frames = [generator.frame(number) for number in range(FRAMES)]

@@ -57,6 +57,7 @@ static void put_fields(struct words* words, const struct flow* flow, struct flow
   put(words, 4, 8, flow->nw_ttl, wc->nw_ttl);
   put(words, 4, 0, flow->nw_frag & FLOW_NW_FRAG_MASK, wc->nw_frag & FLOW_NW_FRAG_MASK);
   put(words, 5, 32, ntohl(flow->ipv6_label) & IPV6_LABEL_MASK, ntohl(wc->ipv6_label) & IPV6_LABEL_MASK);
+  put(words, 5, 0, ntohl(flow->mpls_lse[0]), ntohl(wc->mpls_lse[0]));
   put_ipv6(words, 6, &flow->ipv6_src, &wc->ipv6_src);
   put_ipv6(words, 8, &flow->ipv6_dst, &wc->ipv6_dst);
   put_ipv6(words, 10, &flow->nd_target, &wc->nd_target);
@@ -72,7 +73,7 @@ static void put_fields(struct words* words, const struct flow* flow, struct flow
   memset(&wc->arp_sha, 0, sizeof wc->arp_sha);
   memset(&wc->arp_tha, 0, sizeof wc->arp_tha);
   wc->dl_type = wc->tcp_flags = wc->tp_src = wc->tp_dst = 0;
-  wc->nw_src = wc->nw_dst = wc->ipv6_label = 0;
+  wc->nw_src = wc->nw_dst = wc->ipv6_label = wc->mpls_lse[0] = 0;
   wc->nw_proto = wc->nw_tos = wc->nw_ttl = wc->nw_frag = 0;
 }
 
@@ -82,8 +83,9 @@ static int encode_match(const struct match* match, uint32_t in_port, struct word
   const uint8_t *flow_bytes = (const uint8_t*)&match->flow, *wc_bytes = (const uint8_t*)&wc;
   const bool has_nd_options = match->flow.nw_proto == IPPROTO_ICMPV6 && wc.tcp_flags;
 
-  if (!is_all_zeros(&wc.mpls_lse, sizeof wc.mpls_lse) || !is_all_zeros(&wc.nsh, sizeof wc.nsh) ||
-      !is_all_zeros(&wc.vlans[1], sizeof wc.vlans[1]) || wc.igmp_group_ip4 || has_nd_options) {
+  if (!is_all_zeros(&wc.mpls_lse[1], sizeof wc.mpls_lse - sizeof wc.mpls_lse[0]) ||
+      !is_all_zeros(&wc.nsh, sizeof wc.nsh) || !is_all_zeros(&wc.vlans[1], sizeof wc.vlans[1]) || wc.igmp_group_ip4 ||
+      has_nd_options) {
     return EOPNOTSUPP;
   }
   put(words, 0, 0, in_port, UINT16_MAX);
@@ -183,8 +185,9 @@ static int set_key(struct actions* actions, int type, const void* key, const voi
                                     set_number(actions, MEGAFLOWS_NW_TTL, k->ipv6_hlimit, m->ipv6_hlimit);
     }
     case OVS_KEY_ATTR_TCP:
-    case OVS_KEY_ATTR_UDP: {
-      /* Both keys have the same form. */
+    case OVS_KEY_ATTR_UDP:
+    case OVS_KEY_ATTR_SCTP: {
+      /* The keys have the same form. */
       const struct ovs_key_tcp *k = key, *m = mask;
 
       return len != sizeof *k ? EOPNOTSUPP
