@@ -279,6 +279,28 @@ def test_the_settings_of_streams(bench):
         assert {event["src_port"] for event in events(bench)} == ports
 
 
+def test_exception_policies_of_suricata_yaml(bench):
+    """The function's own section precedes the configuration of Suricata."""
+    (bench.folder / "a.rules").write_text(STREAM_RULES)
+    (bench.folder / "suricata.yaml").write_text("exception-policy: drop-packet\napp-layer: {error-policy: drop-flow}\n")
+    malformed = [b"GET /a HTTP/1.1\r\nContent-Length: many\r\n\r\n", b"more"]
+    frames = [*connection(b"x", opens=False), *connection(*malformed, port=1001)]
+    configure(bench, frames, "mode: ips, eve: eve.json, config: suricata.yaml")
+    summary = bench.run()
+    unseen = len(connection(b"x", opens=False))
+    assert summary.reasons == {
+        ("drop", "midstream"): unseen,
+        ("drop", "malformed_message"): 1,
+        ("drop", "dropped_flow"): len(connection(*malformed)) - 4,
+    }
+    dropped = [event["drop"]["reason"] for event in events(bench, "drop")]
+    assert sorted(dropped) == ["applayer error"] + ["stream midstream"] * unseen
+    configure(bench, frames, "mode: ips, config: suricata.yaml, exceptions: {midstream: pass, application: ignore}")
+    assert bench.run().reasons == {}
+    configure(bench, frames, "mode: ids, config: suricata.yaml")
+    assert bench.run().reasons == {}
+
+
 def test_events_of_flows_and_messages(bench):
     """The names of the fields are those that Suricata writes."""
     (bench.folder / "a.rules").write_text('drop udp any any -> any 99 (content:"evil"; sid:1;)\n')
@@ -413,3 +435,13 @@ rejectboth tcp-pkt any any -> any 80 (msg:"worm"; content:"GET /worm"; sid:2;)
     assert summary.reasons[("drop", "dropped_flow")] >= 1, "the flow died"
     dropped = {event["alert"]["signature_id"] for event in events(bench) if event["event_type"] == "drop"}
     assert dropped == {1, 2}
+
+
+def test_a_section_about_tunnels_is_warned_of(bench):
+    """Only a capture's packets are taken out of tunnels."""
+    (bench.folder / "a.rules").write_text(RULES)
+    (bench.folder / "suricata.yaml").write_text("decoder: {vxlan: {ports: [8472]}}\n")
+    configure(bench, [], "config: suricata.yaml")
+    done = conftest.penumbra("check", bench.folder / "router.yaml")
+    assert done.returncode == 0
+    assert "'decoder' has no effect here" in done.stdout + done.stderr

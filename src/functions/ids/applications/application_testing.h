@@ -43,6 +43,7 @@ class ApplicationRecorder : public ApplicationConsumer {
   void on_dns(bool /*to_server*/, const DnsMessage& message) override { dns.push_back(message); }
   void on_tls(const TlsSession& session) override { tls.push_back(session); }
   void on_application_event(bool /*to_server*/, ApplicationEvent event) override { events.push_back(event); }
+  void on_application_error() override { ++errors; }
 
   /// Returns a buffer of the last message that has it.
   std::string last(Buffer buffer) const {
@@ -57,6 +58,7 @@ class ApplicationRecorder : public ApplicationConsumer {
   std::vector<DnsMessage> dns;
   std::vector<TlsSession> tls;
   std::vector<ApplicationEvent> events;
+  int errors = 0;
 };
 
 inline std::span<const std::uint8_t> as_bytes(std::string_view text) {

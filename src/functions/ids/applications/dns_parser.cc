@@ -9,7 +9,11 @@ namespace penumbra::ids {
 
 void DnsParser::read_message(bool to_server, std::span<const std::uint8_t> bytes, ApplicationConsumer& consumer) {
   const bool is_whole = read_dns_message(bytes, message_);
-  if (!is_whole) consumer.on_application_event(to_server, ApplicationEvent::dns_malformed);
+  if (!is_whole) {
+    consumer.on_application_event(to_server, ApplicationEvent::dns_malformed);
+    // A datagram says nothing about the next one.
+    if (is_stream_) consumer.on_application_error();
+  }
   if (!is_whole && message_.questions.empty()) return;
   message_.transaction = transactions_++;
   for (const DnsRecord& question : message_.questions) {

@@ -65,6 +65,7 @@ TEST(DnsParser, ReadsStreamsInPieces) {
     parser.read(true, as_bytes(stream), recorder);
     EXPECT_EQ(recorder.dns.size(), 2U);
     EXPECT_EQ(recorder.events, std::vector{ApplicationEvent::lost_bytes});
+    EXPECT_EQ(recorder.errors, 0);
   }
 }
 
@@ -83,8 +84,14 @@ TEST(DnsParser, ReportsMalformedMessages) {
     ApplicationRecorder recorder;
     parser.read(true, as_bytes(text), recorder);
     EXPECT_EQ(recorder.events, std::vector{ApplicationEvent::dns_malformed});
+    EXPECT_EQ(recorder.errors, 0);
     EXPECT_TRUE(recorder.messages.empty());
   }
+  DnsParser stream(true);
+  ApplicationRecorder of_stream;
+  stream.read(true, as_bytes(std::string("\0\x05short", 7)), of_stream);
+  EXPECT_EQ(of_stream.events, std::vector{ApplicationEvent::dns_malformed});
+  EXPECT_EQ(of_stream.errors, 1);
   // A message is evaluated up to its fault.
   DnsParser parser(false);
   ApplicationRecorder recorder;

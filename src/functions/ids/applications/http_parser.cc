@@ -34,7 +34,8 @@ HttpTransaction* HttpParser::current(bool to_server) {
 /// Returns true if the client has not sent the whole request yet.
 bool HttpParser::is_being_requested(const HttpTransaction& transaction) const {
   const Expects expects = sides_[1].expects;
-  return expects != Expects::start_line && expects != Expects::nothing && &transaction == pending_.back().get();
+  const bool is_between = expects == Expects::start_line || expects == Expects::restart || expects == Expects::nothing;
+  return !is_between && &transaction == pending_.back().get();
 }
 
 HttpTransaction& HttpParser::begin_transaction(ApplicationConsumer& consumer) {
@@ -57,6 +58,8 @@ void HttpParser::finish_first(ApplicationConsumer& consumer) {
 
 void HttpParser::give_up(bool to_server, ApplicationEvent event, ApplicationConsumer& consumer) {
   consumer.on_application_event(to_server, event);
+  // libhtp reads a response on after the size of a chunk that is no number.
+  if (to_server || event != ApplicationEvent::http_invalid_length) consumer.on_application_error();
   side(to_server).expects = Expects::nothing;
   side(to_server).line.clear();
 }
@@ -68,6 +71,8 @@ void HttpParser::report(bool to_server, HttpTransaction& transaction, Applicatio
 
 void HttpParser::read(bool to_server, std::span<const std::uint8_t> bytes, ApplicationConsumer& consumer) {
   Side& reader = side(to_server);
+  // The rest of a message that was lost need not end with its line.
+  if (reader.expects == Expects::restart && text_of(bytes).starts_with("HTTP/1.")) reader.line.clear();
   while (!bytes.empty()) {
     switch (reader.expects) {
       case Expects::nothing:
@@ -93,6 +98,11 @@ void HttpParser::read(bool to_server, std::span<const std::uint8_t> bytes, Appli
         const std::string_view text = text_of(bytes);
         const std::size_t end = text.find('\n');
         const std::size_t size = end == std::string_view::npos ? text.size() : end;
+        if (reader.expects == Expects::restart && reader.head_bytes + size >= kMostHeadBytes) {
+          // The bytes are no text. What follows the next end of a line may be a message.
+          reader.line.clear();
+          reader.head_bytes = 0;
+        }
         reader.head_bytes += size + (end == std::string_view::npos ? 0 : 1);
         if (reader.head_bytes > kMostHeadBytes) {
           return give_up(to_server, ApplicationEvent::http_head_too_long, consumer);
@@ -100,7 +110,8 @@ void HttpParser::read(bool to_server, std::span<const std::uint8_t> bytes, Appli
         reader.line.append(text.substr(0, size));
         if (end == std::string_view::npos) return;
         bytes = bytes.subspan(size + 1);
-        if (reader.line.ends_with('\r')) reader.line.pop_back();
+        reader.had_return = reader.line.ends_with('\r');
+        if (reader.had_return) reader.line.pop_back();
         // read_line() may set the line, so it gets a line of its own.
         std::string line;
         line.swap(reader.line);
@@ -121,7 +132,14 @@ void HttpParser::read_line(bool to_server, std::string_view line, ApplicationCon
         reader.head_bytes = 0;
         return;
       }
+      if (to_server && is_late_header(line)) {
+        current(true)->request.is_complete = false;
+        reader.expects = Expects::header;
+        return read_line(true, line, consumer);
+      }
       return read_start_line(to_server, line, consumer);
+    case Expects::restart:
+      return seek_start_line(to_server, line, consumer);
     case Expects::header: {
       if (line.empty()) return finish_head(to_server, consumer);
       HttpMessage& message = to_server ? current(true)->request : current(false)->response;
@@ -146,6 +164,18 @@ void HttpParser::read_line(bool to_server, std::string_view line, ApplicationCon
     default:
       return;
   }
+}
+
+/// Returns true if a line is a header of the last request, which has seemed to have none: servers read headers after a
+/// request line without its protocol.
+bool HttpParser::is_late_header(std::string_view line) const {
+  if (pending_.empty()) return false;
+  const HttpTransaction& last = *pending_.back();
+  const bool may_have_headers = last.protocol.empty() && last.request.is_complete && last.request.header_count == 0 &&
+                                last.response.start_line.empty();
+  const std::size_t colon = line.find(':');
+  return may_have_headers && colon != std::string_view::npos && colon > 0 &&
+         line.substr(0, colon).find_first_of(" \t/") == std::string_view::npos;
 }
 
 void HttpParser::read_start_line(bool to_server, std::string_view line, ApplicationConsumer& consumer) {
@@ -178,8 +208,24 @@ void HttpParser::read_start_line(bool to_server, std::string_view line, Applicat
   reader.body_reported = false;
   reader.expects = Expects::rest;
   std::string first(line);
-  first += '\n';
+  first += reader.had_return ? "\r\n" : "\n";
   read_body(false, {reinterpret_cast<const std::uint8_t*>(first.data()), first.size()}, consumer);
+}
+
+/// Goes on with the first line that begins a message. A response is taken as that of the last request.
+void HttpParser::seek_start_line(bool to_server, std::string_view line, ApplicationConsumer& consumer) {
+  Side& reader = side(to_server);
+  const bool begins =
+      to_server ? line.ends_with(" HTTP/1.1") || line.ends_with(" HTTP/1.0") : line.starts_with("HTTP/1.");
+  if (!begins) {
+    reader.head_bytes = 0;
+    return;
+  }
+  while (!to_server && pending_.size() > 1) finish_first(consumer);
+  if (!to_server && !pending_.empty()) pending_.front()->response.clear();
+  reader.body.clear();
+  reader.expects = Expects::start_line;
+  read_start_line(to_server, line, consumer);
 }
 
 void HttpParser::finish_head(bool to_server, ApplicationConsumer& consumer) {
@@ -189,6 +235,7 @@ void HttpParser::finish_head(bool to_server, ApplicationConsumer& consumer) {
     transaction.request.finish_head("cookie");
     std::string_view host = transaction.request.value_of("host");
     if (const std::string_view authority = authority_of(transaction.raw_uri); !authority.empty()) host = authority;
+    transaction.host.clear();
     normalize_host(host, transaction.host);
   } else {
     const int status = transaction.status();
@@ -241,6 +288,7 @@ void HttpParser::begin_body(bool to_server, ApplicationConsumer& consumer) {
       return;
     }
     consumer.on_application_event(to_server, ApplicationEvent::http_invalid_length);
+    consumer.on_application_error();
   }
   if (to_server) return finish_message(true, consumer);
   reader.expects = Expects::rest;
@@ -307,7 +355,10 @@ void HttpParser::lose(bool to_server, std::uint64_t bytes, ApplicationConsumer& 
     reader.left -= bytes;
     return;
   }
-  give_up(to_server, ApplicationEvent::lost_bytes, consumer);
+  consumer.on_application_event(to_server, ApplicationEvent::lost_bytes);
+  reader.expects = Expects::restart;
+  reader.line.clear();
+  reader.head_bytes = 0;
 }
 
 void HttpParser::end(bool to_server, ApplicationConsumer& consumer) {

@@ -37,12 +37,14 @@ class HttpParser : public ApplicationParser {
     chunk,      ///< `left` bytes.
     chunk_end,  ///< The empty line after a chunk.
     trailer,
+    restart,  ///< A start line, after bytes that were lost.
     rest,     ///< A body up to the end of the stream.
     nothing,  ///< The direction is not read any more.
   };
   struct Side {
     Expects expects = Expects::start_line;
-    std::string line;  ///< The beginning of a line that is not complete.
+    std::string line;         ///< The beginning of a line that is not complete.
+    bool had_return = false;  ///< The last line ended with CR LF.
     std::size_t head_bytes = 0;
     std::uint64_t left = 0;
     HttpBody body;
@@ -51,6 +53,8 @@ class HttpParser : public ApplicationParser {
 
   void read_line(bool to_server, std::string_view line, ApplicationConsumer& consumer);
   void read_start_line(bool to_server, std::string_view line, ApplicationConsumer& consumer);
+  bool is_late_header(std::string_view line) const;
+  void seek_start_line(bool to_server, std::string_view line, ApplicationConsumer& consumer);
   void finish_head(bool to_server, ApplicationConsumer& consumer);
   void begin_body(bool to_server, ApplicationConsumer& consumer);
   void read_chunk_size(bool to_server, std::string_view line, ApplicationConsumer& consumer);

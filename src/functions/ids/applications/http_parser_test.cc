@@ -164,6 +164,25 @@ TEST_F(HttpParserTest, ReadsPipelinedRequestsInPieces) {
   }
 }
 
+TEST_F(HttpParserTest, ReadsHeadersAfterARequestLineWithoutAProtocol) {
+  for (const std::size_t size : {1U, 7U, 1000U}) {
+    HttpParser each;
+    ApplicationRecorder found;
+    const std::string text = "GET http://www.example/a\r\nHost: www.example\r\nX: y\r\n\r\nGET /b\r\nGET http://c/\r\n";
+    for (std::size_t at = 0; at < text.size(); at += size) {
+      each.read(true, as_bytes(std::string_view(text).substr(at, size)), found);
+    }
+    EXPECT_EQ(found.messages.at(0).buffers.at(Buffer::http_uri), "/a") << "rules see the URI at once";
+    EXPECT_EQ(found.messages.at(1).buffers.at(Buffer::http_host), "www.example");
+    EXPECT_EQ(found.messages.at(1).buffers.at(Buffer::http_header), "Host: www.example\r\nX: y\r\n");
+    EXPECT_EQ(found.messages.at(1).transaction, 0U);
+    EXPECT_EQ(found.messages.size(), 4U);
+    each.read(false, as_bytes("SSH-2.0\r\nb\n"), found);
+    each.end(false, found);
+    EXPECT_EQ(found.last(Buffer::http_response_body), "SSH-2.0\r\nb\n");
+  }
+}
+
 TEST_F(HttpParserTest, DecodesBodies) {
   const std::string body(3000, 'x');
   for (const auto& [encoding, bytes] : {std::pair<std::string, std::string>{"gzip", gzip(body)},
@@ -202,10 +221,41 @@ TEST_F(HttpParserTest, ReportsWrongBodies) {
                          ApplicationEvent::http_invalid_length}));
 }
 
+/// libhtp, which Suricata uses, returns an error for these messages and for no others.
+TEST_F(HttpParserTest, KnowsTheErrorsOfSuricata) {
+  const std::string ok = "HTTP/1.1 200 OK\r\n", chunked = "Transfer-Encoding: chunked\r\n\r\nxyz\r\n";
+  struct Case {
+    bool to_server;
+    std::string text;
+    int errors;
+  };
+  const Case cases[] = {
+      {true, "GET / HTTP/1.1\r\nContent-Length: many\r\n\r\n", 1},
+      {false, ok + "Content-Length: many\r\n\r\n", 1},
+      {true, "POST / HTTP/1.1\r\n" + chunked, 1},
+      {false, ok + chunked, 0},
+      {true, "GET /" + std::string(HttpParser::kMostHeadBytes, 'a'), 1},
+      {false, ok + std::string(HttpParser::kMostHeadBytes, 'a'), 1},
+      {true, "GET / HTTP/1.1\r\nno colon\r\n\r\n", 0},
+      {true, "\x01\x02 \r\n\r\n", 0},
+      {false, "hello\r\n", 0},
+      {false, ok + "Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd", 0},
+      {false, ok + "Content-Encoding: gzip, gzip, gzip\r\nContent-Length: 4\r\n\r\nabcd", 0},
+  };
+  for (const Case& each : cases) {
+    HttpParser parser;
+    ApplicationRecorder found;
+    parser.read(each.to_server, as_bytes(each.text), found);
+    EXPECT_FALSE(found.events.empty()) << each.text;
+    EXPECT_EQ(found.errors, each.errors) << each.text;
+  }
+}
+
 TEST_F(HttpParserTest, BoundsItsMemory) {
   for (std::size_t i = 0; i < HttpParser::kMostPending + 2; ++i) request("GET / HTTP/1.1\r\n\r\n");
   EXPECT_EQ(recorder_.events.size(), 2U);
   EXPECT_EQ(recorder_.events[0], ApplicationEvent::http_too_many_pending);
+  EXPECT_EQ(recorder_.errors, 0);
   request("GET /" + std::string(HttpParser::kMostHeadBytes, 'a'));
   EXPECT_EQ(recorder_.events.back(), ApplicationEvent::http_head_too_long);
   const std::size_t messages = recorder_.messages.size();
@@ -222,6 +272,31 @@ TEST_F(HttpParserTest, GoesOnAfterLostBytesOfABody) {
   request("GET /");
   parser_.lose(true, 5, recorder_);
   EXPECT_EQ(recorder_.events, std::vector{ApplicationEvent::lost_bytes});
+  EXPECT_EQ(recorder_.errors, 0);
+}
+
+TEST_F(HttpParserTest, GoesOnWithTheNextMessageAfterALostHead) {
+  request("GET /1 HTTP/1.1\r\n\r\n");
+  parser_.lose(false, 100, recorder_);
+  response("rest of a body\nand its end");
+  request("GET /2 HTTP/1.1\r\n\r\n");
+  response("HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\nok");
+  EXPECT_EQ(recorder_.log, "GET /1 \nGET /2 202\n");
+  EXPECT_EQ(last(Buffer::file_data), "ok");
+  request("GET /3 HT");
+  parser_.lose(true, 100, recorder_);
+  request("Header: of /3\r\n\r\nGET /4 HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(last(Buffer::http_uri), "/4");
+}
+
+TEST_F(HttpParserTest, SeeksAMessageInBytesWithoutLines) {
+  request("GET /1 HTTP/1.1\r\n\r\n");
+  parser_.lose(false, 100, recorder_);
+  const std::string binary(1000, 'b');
+  for (int i = 0; i < 200; ++i) response(binary);
+  request("GET /2 HTTP/1.1\r\n\r\n");
+  response("HTTP/1.1 203 Other\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(recorder_.log, "GET /1 \nGET /2 203\n");
 }
 
 TEST_F(HttpParserTest, KeepsARequestThatIsAnsweredEarly) {

@@ -71,6 +71,8 @@ class ApplicationConsumer {
   /// The readable part of the handshake is over.
   virtual void on_tls(const TlsSession& session) = 0;
   virtual void on_application_event(bool to_server, ApplicationEvent event) = 0;
+  /// The bytes break the protocol so that Suricata's parser returns an error. on_application_event() precedes.
+  virtual void on_application_error() = 0;
 };
 
 /// Reads the bytes of both directions of a flow. Memory is bounded.

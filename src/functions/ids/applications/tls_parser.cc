@@ -151,6 +151,7 @@ void TlsParser::finish(ApplicationConsumer& consumer) {
 
 void TlsParser::give_up(bool to_server, ApplicationEvent event, ApplicationConsumer& consumer) {
   consumer.on_application_event(to_server, event);
+  consumer.on_application_error();
   sides_[to_server ? 1 : 0].done = true;
 }
 
@@ -340,7 +341,8 @@ void TlsParser::lose(bool to_server, std::uint64_t bytes, ApplicationConsumer& c
     side.left -= static_cast<std::size_t>(bytes);
     return;
   }
-  give_up(to_server, ApplicationEvent::lost_bytes, consumer);
+  side.done = true;
+  consumer.on_application_event(to_server, ApplicationEvent::lost_bytes);
 }
 
 void TlsParser::end(bool to_server, ApplicationConsumer& consumer) {

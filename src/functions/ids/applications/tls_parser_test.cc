@@ -117,6 +117,7 @@ TEST(TlsParser, GivesUpOnWhatIsNotTls) {
     parser.read(true, as_bytes(each.bytes), recorder);
     parser.read(true, as_bytes(from_hex("00")), recorder);
     EXPECT_EQ(recorder.events, std::vector{each.event}) << hex(as_bytes(each.bytes));
+    EXPECT_EQ(recorder.errors, 1);
     parser.read(true, as_bytes(kTlsClientHello), recorder);
     EXPECT_TRUE(recorder.messages.empty());
   }
@@ -127,6 +128,7 @@ TEST(TlsParser, ReportsACertificateThatItCannotRead) {
   ApplicationRecorder recorder;
   parser.read(false, as_bytes(from_hex("160303000f 0b00000b 000008 000005 3003020101")), recorder);
   EXPECT_EQ(recorder.events, std::vector{ApplicationEvent::tls_invalid_certificate});
+  EXPECT_EQ(recorder.errors, 0);
   EXPECT_EQ(recorder.last(Buffer::tls_subject), "");
 }
 
@@ -136,6 +138,7 @@ TEST(TlsParser, ToleratesLossOfEncryptedBytesOnly) {
   parser.read(true, as_bytes(kTlsClientHello.substr(0, 50)), recorder);
   parser.lose(true, 10, recorder);
   EXPECT_EQ(recorder.events, std::vector{ApplicationEvent::lost_bytes});
+  EXPECT_EQ(recorder.errors, 0);
   parser.read(true, as_bytes(kTlsClientHello.substr(60)), recorder);
   EXPECT_TRUE(recorder.messages.empty());
 }

@@ -16,13 +16,10 @@ constexpr std::array kClasses{ip_protocol::kTcp, ip_protocol::kUdp, ip_protocol:
                               ip_protocol::kSctp};
 constexpr std::uint8_t kUnassigned = 253;  // RFC 3692: a protocol without rules of its own
 
-/// Rules are evaluated in this order: pass, drop, reject, alert; rules that set flowbits before rules that test them;
-/// then by priority.
-auto order_of(const Rule& rule, std::uint32_t priority) {
-  const int action = rule.action == Action::pass    ? 0
-                     : rule.action == Action::drop  ? 1
-                     : rule.action == Action::alert ? 3
-                                                    : 2;
+/// Rules are evaluated by the order of their actions; rules that set flowbits before rules that test them; then by
+/// priority.
+auto order_of(const Rule& rule, std::uint32_t priority, const ActionOrder& order) {
+  const auto action = std::ranges::find(order, kind_of(rule.action)) - order.begin();
   bool tests = false, changes = false;
   for (const BitCommand& command : rule.bits) (command.is_test() ? tests : changes) = true;
   const int bits = !tests && !changes ? 3 : !tests ? 0 : changes ? 1 : 2;
@@ -32,9 +29,6 @@ auto order_of(const Rule& rule, std::uint32_t priority) {
 std::string reason_to_skip(const Rule& rule, Needs most) {
   const Needs needs = rule.needs();
   if (needs > most) return needs == Needs::stream ? "needs streams" : "needs the protocol of an application";
-  for (const BitCommand& command : rule.bits) {
-    if (command.scope == BitCommand::Scope::host) return "hostbits are not evaluated";
-  }
   return "";
 }
 
@@ -62,7 +56,7 @@ CompiledRules::CompiledRules(RuleSet set, Needs most, MatcherKind matcher) : set
   for (const Rule& rule : set_.rules()) sorted.push_back(&rule);
   // The place in the set decides between equal rules.
   std::ranges::sort(sorted, {}, [&](const Rule* rule) {
-    return std::pair(order_of(*rule, set_.priority_of(*rule)), rule - set_.rules().data());
+    return std::pair(order_of(*rule, set_.priority_of(*rule), set_.action_order()), rule - set_.rules().data());
   });
   for (const Rule* const rule : sorted) add(*rule);
   for (auto& [key, group] : groups_) group.compile(matcher);
@@ -97,7 +91,10 @@ void CompiledRules::add(const Rule& rule) {
                     .threshold = threshold_of(rule),
                     .suppressions = {},
                     .rate_filter = nullptr,
-                    .is_ip_only = is_ip_only(rule)};
+                    .needs = rule.needs(),
+                    .packet_use = rule.packet_use(),
+                    .is_ip_only = is_ip_only(rule),
+                    .is_about_recognition = rule.is_about_recognition()};
   for (const ThresholdEntry& entry : set_.thresholds()) {
     if (!is_for(entry, rule)) continue;
     if (entry.kind == ThresholdEntry::Kind::suppress) active.suppressions.push_back(&entry);
@@ -108,22 +105,26 @@ void CompiledRules::add(const Rule& rule) {
     active.reads_application |= origin == BufferOrigin::application;
     active.reads_payload |= origin == BufferOrigin::payload;
   }
-  const Needs needs = rule.needs();
-  const auto pattern = choose_fast_pattern(rule);
+  choose_by(active, number, active.needs);
+  if (active.needs != Needs::packet && active.packet_use != PacketUse::never) choose_by(active, number, Needs::packet);
+  rules_.push_back(std::move(active));
+}
+
+/// Lets subjects with these needs choose the rule: by its pattern, or always.
+void CompiledRules::choose_by(const ActiveRule& active, std::uint32_t number, Needs needs) {
+  const auto pattern = choose_fast_pattern(*active.rule);
   // Patterns of one or two bytes are nearly everywhere. The header is quicker to compare.
   const bool is_sought = pattern && pattern->bytes.size() >= Patterns::kLeastBytes &&
                          (needs != Needs::packet || pattern->buffer == Buffer::payload);
   if (is_sought) {
     groups_.try_emplace({needs, pattern->buffer}, needs, pattern->buffer).first->second.add(pattern->bytes, number);
-    active.has_pattern = true;
-  } else {
-    auto& classes = always_[static_cast<std::size_t>(needs)];
-    for (std::size_t i = 0; i <= kClasses.size(); ++i) {
-      const std::uint8_t protocol = i < kClasses.size() ? kClasses[i] : kUnassigned;
-      if (can_carry(rule.protocol.transport, protocol)) classes[i].push_back(number);
-    }
+    return;
   }
-  rules_.push_back(std::move(active));
+  auto& classes = always_[static_cast<std::size_t>(needs)];
+  for (std::size_t i = 0; i <= kClasses.size(); ++i) {
+    const std::uint8_t protocol = i < kClasses.size() ? kClasses[i] : kUnassigned;
+    if (can_carry(active.rule->protocol.transport, protocol)) classes[i].push_back(number);
+  }
 }
 
 const PatternGroup* CompiledRules::group(Needs needs, Buffer buffer) const {

@@ -27,12 +27,14 @@ struct ActiveRule {
   std::uint64_t key = 0;  ///< Of the rule in every rule set: gid and sid.
   PreparedRule prepared;
   std::vector<PreparedBits> bits;
-  const Threshold* threshold = nullptr;                   ///< Of threshold.config or the rule's own, or null.
-  std::vector<const ThresholdEntry*> suppressions;        ///< Of threshold.config.
-  const ThresholdEntry* rate_filter = nullptr;            ///< The first of threshold.config, or null.
+  const Threshold* threshold = nullptr;             ///< Of threshold.config or the rule's own, or null.
+  std::vector<const ThresholdEntry*> suppressions;  ///< Of threshold.config.
+  const ThresholdEntry* rate_filter = nullptr;      ///< The first of threshold.config, or null.
+  Needs needs = Needs::packet;
+  PacketUse packet_use = PacketUse::only;
   bool is_ip_only = false;                                ///< Evaluated once for each direction of a flow.
+  bool is_about_recognition = false;                      ///< Evaluated when the protocol is recognized.
   bool reads_application = false, reads_payload = false;  ///< Some test is on such a buffer.
-  bool has_pattern = false;                               ///< In a PatternGroup. Others are always evaluated.
 };
 
 /// Immutable once packets are inspected, so that workers can share it.
@@ -69,6 +71,7 @@ class CompiledRules {
   static constexpr std::size_t kNeeds = 3, kProtocols = 256;
 
   void add(const Rule& rule);
+  void choose_by(const ActiveRule& active, std::uint32_t number, Needs needs);
   const Threshold* threshold_of(const Rule& rule) const;
 
   RuleSet set_;

@@ -4,6 +4,7 @@
 #include <rte_cycles.h>
 
 #include <algorithm>
+#include <array>
 
 namespace penumbra::ids {
 namespace {
@@ -17,21 +18,48 @@ bool matches_flow(const FlowTest& test, const FlowTracker::Found& found, bool is
   return test.fragments != FlowTest::Fragments::only_fragment || is_fragment;
 }
 
-/// Returns true if the subject is what the rule inspects: a packet, a stream or a message.
-bool is_inspected_by(const ActiveRule& active, const Subject& subject) {
+/// Returns true if the subject is what the rule inspects: a packet, a stream or a message. `needs` are those of the
+/// subject.
+bool is_inspected_by(const ActiveRule& active, const Subject& subject, Needs needs) {
   const Rule& rule = *active.rule;
   const SessionFacts* const session = subject.session;
-  if (subject.needs == Needs::packet) return true;
-  if (subject.needs == Needs::stream) {
+  if (needs == Needs::packet) {
+    if (active.needs == Needs::packet) return true;
+    if (!subject.packet.is_tcp()) return false;
+    return is_same(rule.application, session == nullptr ? Application::none : session->application);
+  }
+  if (subject.packet.is_tcp()) {
+    if (active.packet_use == PacketUse::only) return false;
+    // The packet is part of no stream, and was seen as a packet.
+    const bool is_stream = session != nullptr && session->is_stream;
+    if (active.packet_use == PacketUse::also && needs == Needs::stream && !is_stream) return false;
+  }
+  if (needs == Needs::stream) {
     const bool wants_stream =
         rule.protocol.view == TcpView::stream || (rule.flow && rule.flow->view == FlowTest::View::only_stream);
     return !wants_stream || (session != nullptr && session->is_stream);
   }
   if (session == nullptr) return true;
+  if (active.is_about_recognition || session->is_recognition) {
+    return active.is_about_recognition && session->is_recognition;
+  }
   if (!is_same(rule.application, session->application)) return false;
   if (session->is_message) return active.reads_application || !active.reads_payload;
   // Protocols whose messages are not read have their rules evaluated on the text.
   return !active.reads_application && (active.reads_payload || !session->has_parser);
+}
+
+bool is_inspected_by(const ActiveRule& active, const Subject& subject) {
+  if (is_inspected_by(active, subject, subject.needs)) return true;
+  return subject.is_alone && active.needs == Needs::stream && is_inspected_by(active, subject, Needs::stream);
+}
+
+/// Returns true if rules about addresses alone see packets of the protocol once a flow. Suricata has no flows of
+/// others.
+bool has_flows(std::uint8_t protocol) {
+  constexpr std::array kProtocols{ip_protocol::kTcp,    ip_protocol::kUdp,  ip_protocol::kIcmp,
+                                  ip_protocol::kIcmpv6, ip_protocol::kSctp, ip_protocol::kEsp};
+  return std::ranges::find(kProtocols, protocol) != kProtocols.end();
 }
 
 /// Returns the buffers of a subject with the new part of its payload only.
@@ -120,15 +148,20 @@ void Detector::add_candidate(std::uint32_t rule) {
   candidates_.push_back(rule);
 }
 
-Detector::Decision Detector::inspect(const CompiledRules& rules, const Subject& subject, std::vector<Alert>& alerts) {
-  begin(rules);
+/// Adds the rules with these needs whose patterns occur in the subject.
+void Detector::search(const CompiledRules& rules, const Subject& subject, Needs needs) {
   for (const auto& [key, group] : rules.groups()) {
-    if (group.needs() != subject.needs) continue;
+    if (group.needs() != needs) continue;
     const auto text = subject.buffers.get(group.buffer());
     if (!text) continue;
     group.patterns()->search(
         *text, [&](std::uint32_t set) { group.rules_of(set, [this](std::uint32_t rule) { add_candidate(rule); }); });
   }
+}
+
+Detector::Decision Detector::inspect(const CompiledRules& rules, const Subject& subject, std::vector<Alert>& alerts) {
+  begin(rules);
+  search(rules, subject, subject.needs);
   return evaluate(rules, subject, alerts);
 }
 
@@ -221,18 +254,24 @@ Detector::Decision Detector::evaluate(const CompiledRules& rules, const Subject&
   Decision decision;
   TrackedFlow& flow = *subject.flow.flow;
   bool& seen = subject.flow.to_server ? flow.ip_only_to_server : flow.ip_only_to_client;
-  const bool wants_ip_only = subject.needs == Needs::packet && !seen;
+  const bool wants_ip_only = subject.needs == Needs::packet && (!seen || !has_flows(subject.packet.protocol()));
   if (subject.needs == Needs::packet) seen = true;
   verifier_.begin();
   const std::uint64_t exceeded = verifier_.counters().all();
   const std::size_t first_alert = alerts.size();
+  if (subject.is_alone) {
+    search(rules, subject, Needs::stream);
+    for (const std::uint32_t rule : rules.always(Needs::stream, subject.packet.protocol())) add_candidate(rule);
+  }
   std::ranges::sort(candidates_);
   const std::vector<std::uint32_t>& always = rules.always(subject.needs, subject.packet.protocol());
   auto candidate = candidates_.begin();
   auto other = always.begin();
   while (candidate != candidates_.end() || other != always.end()) {
-    const bool takes_candidate = other == always.end() || (candidate != candidates_.end() && *candidate < *other);
+    const bool takes_candidate = other == always.end() || (candidate != candidates_.end() && *candidate <= *other);
     const std::uint32_t number = takes_candidate ? *candidate++ : *other++;
+    // A rule may be a candidate for streams, and one that packets always have.
+    if (takes_candidate && other != always.end() && number == *other) ++other;
     const ActiveRule& active = rules.rules()[number];
     if (!matches(active, number, subject, wants_ip_only)) continue;
     ++counters_.matches;

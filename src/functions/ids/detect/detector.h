@@ -42,6 +42,7 @@ struct Subject {
   FlowTracker::Found flow;                ///< Its flow is not null.
   std::uint64_t now = 0;                  ///< Microseconds since 1970.
   Needs needs = Needs::packet;            ///< Rules with other needs are not evaluated.
+  bool is_alone = false;                  ///< A packet that is part of no stream, so rules for streams see it, too.
   const SessionFacts* session = nullptr;  ///< Null: the packet is not part of a session that is followed.
   /// The buffers without what is new. A rule that matches them has matched before. Null: everything is new.
   const BufferTable* before = nullptr;
@@ -102,10 +103,12 @@ class Detector {
   const DetectionCounters& counters() const { return counters_; }
   const VerifyCounters& verify_counters() const { return verifier_.counters(); }
   const ThresholdTable& thresholds() const { return thresholds_; }
+  const AddressBits& address_bits() const { return address_bits_; }
   FlowTracker& flows() { return flows_; }
 
  private:
   void begin(const CompiledRules& rules);
+  void search(const CompiledRules& rules, const Subject& subject, Needs needs);
   void add_candidate(std::uint32_t rule);
   Decision evaluate(const CompiledRules& rules, const Subject& subject, std::vector<Alert>& alerts);
   bool matches(const ActiveRule& active, std::uint32_t number, const Subject& subject, bool wants_ip_only);

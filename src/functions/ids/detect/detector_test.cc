@@ -12,7 +12,6 @@
 
 #include "base/scratch_folder.h"
 #include "functions/ids/detect/eve.h"
-#include "functions/ids/detect/link_layer.h"
 #include "functions/ids/detect/testing.h"
 #include "functions/ids/rules/testing.h"
 #include "packet/parse.h"
@@ -164,6 +163,20 @@ TEST(Detector, KeepsBitsOfAddressesAcrossFlows) {
   EXPECT_THAT(run.send(get, 12 * kSecond), IsEmpty());
 }
 
+TEST(Detector, KeepsBitsOfHosts) {
+  Session run(
+      "alert udp any any -> any any (content:\"set\"; hostbits:set,a; noalert; sid:1;)\n"
+      "alert udp any any -> any any (content:\"get\"; hostbits:isset,a,dst; sid:2;)\n"
+      "alert udp any any -> any any (content:\"get\"; hostbits:isset,a,src; sid:3;)\n"
+      "alert udp any any -> any any (content:\"get\"; xbits:isset,a,track ip_dst; sid:4;)\n");
+  constexpr std::uint64_t kSecond = 1000000;
+  const Packet get{.source = 7, .destination = 1, .source_port = 5, .payload = "get"};
+  EXPECT_THAT(run.send(get, kSecond), IsEmpty());
+  EXPECT_THAT(run.send({.payload = "set"}, kSecond), IsEmpty());
+  EXPECT_THAT(run.send(get, 100000 * kSecond), ElementsAre(2));
+  EXPECT_THAT(run.send({.source_port = 6, .payload = "get"}, 100000 * kSecond), ElementsAre(3));
+}
+
 /// Returns the actions of the decisions about packets that match the only rule, one each second.
 std::string actions(const std::string& action, const std::string& new_action) {
   const ScratchFolder folder;
@@ -201,12 +214,11 @@ TEST(Detector, NamesRulesThatAreNotEvaluated) {
   const Session run(
       "alert tcp any any -> any any (content:\"a\"; sid:1;)\nalert dns any any -> any any (sid:2;)\n"
       "alert udp any any -> any any (asn1:double_overflow; sid:3;)\n"
-      "alert udp any any -> any any (hostbits:set,a; sid:4;)\nalert udp any any -> any any (sid:5;)\n");
+      "alert udp any any -> any any (sid:5;)\n");
   std::vector<std::string> reasons;
   for (const auto& skipped : run.rules().not_evaluated()) reasons.push_back(skipped.reason);
-  EXPECT_THAT(reasons,
-              testing::UnorderedElementsAre("needs streams", "needs the protocol of an application",
-                                            "asn1 and DCE/RPC are not evaluated", "hostbits are not evaluated"));
+  EXPECT_THAT(reasons, testing::UnorderedElementsAre("needs streams", "needs the protocol of an application",
+                                                     "asn1 and DCE/RPC are not evaluated"));
   EXPECT_EQ(run.rules().rules().size(), 1U);
 }
 
@@ -307,35 +319,6 @@ TEST(Detector, BoundsTheAlertsOfAPacket) {
   Session run(rules);
   EXPECT_EQ(run.send({}).size(), Detector::kMostAlerts);
   EXPECT_EQ(run.detector().counters().alerts_over_limit, 5U);
-}
-
-/// Returns the IP packet of the frame that a link type's frame becomes, or "none".
-std::string packet_of(int link_type, const std::string& header, const std::string& packet) {
-  LinkLayer link = LinkLayer::find(link_type).value();
-  const std::string frame = header + packet;
-  const auto made = link.to_ethernet({reinterpret_cast<const std::uint8_t*>(frame.data()), frame.size()});
-  if (made.size() < 14) return "none";
-  return {made.begin() + 14, made.end()};
-}
-
-TEST(LinkLayer, MakesEthernetOfEachLinkType) {
-  using namespace std::string_literals;
-  const std::string ip = "\x45 an IPv4 packet", ip6 = "\x60 an IPv6 packet";
-  const std::string mac(12, 'm');
-  EXPECT_EQ(packet_of(1, mac + "\x08\x00"s, ip), ip);
-  EXPECT_EQ(packet_of(1, mac + "\x88\x64\x11\x00\x00\x01\x00\x13\x00\x21"s, ip), ip);      // PPPoE
-  EXPECT_EQ(packet_of(1, mac + "\x88\x64\x11\x00\x00\x01\x00\x06\xC0\x21"s, ip), "none");  // LCP
-  EXPECT_EQ(packet_of(12, "", ip6), ip6);
-  EXPECT_EQ(packet_of(12, "", "\x35x"), "none");
-  EXPECT_EQ(packet_of(113, std::string(14, 's') + "\x08\x00"s, ip), ip);
-  EXPECT_EQ(packet_of(113, std::string(10, 's'), ""), "none");
-  EXPECT_EQ(packet_of(276, "\x86\xDD"s + std::string(18, 's'), ip6), ip6);
-  EXPECT_EQ(packet_of(0, "\x02\x00\x00\x00"s, ip), ip);
-  EXPECT_EQ(packet_of(108, "\x00\x00\x00\x1C"s, ip6), ip6);
-  EXPECT_EQ(packet_of(9, "\xFF\x03\x00\x21"s, ip), ip);
-  EXPECT_EQ(packet_of(9, "\x57"s, ip6), ip6);  // address, control and half of the protocol are left out
-  EXPECT_EQ(packet_of(51, "\x11\x00\x00\x01\x00\x14\x00\x21"s, ip), ip);
-  EXPECT_FALSE(LinkLayer::find(105).has_value());  // IEEE 802.11
 }
 
 }  // namespace

@@ -15,6 +15,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// The words of DropReason. Suricata has all but "limits".
+constexpr std::array<std::string_view, 8> kDropReasons{"rules",          "flow memcap",   "limits",
+                                                       "decode error",   "stream memcap", "stream midstream",
+                                                       "applayer error", "defrag memcap"};
+
 std::string timestamp_of(std::uint64_t now) {
   const auto seconds = static_cast<std::time_t>(now / 1000000);
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}+0000", fmt::gmtime(seconds), now % 1000000);
@@ -115,6 +120,15 @@ Event make_event(const Detector::Alert& alert, const PacketView& packet, const C
   return event;
 }
 
+Event make_drop(const Detector::Alert& alert, DropReason reason, const PacketView& packet, const CompiledRules& rules,
+                std::uint64_t now) {
+  Event event = make_event(alert, packet, rules, now);
+  event.drop_reason = reason;
+  event.kind = Event::Kind::drop;
+  event.flags = static_cast<std::uint8_t>(event.flags | Event::kBlocked);
+  return event;
+}
+
 namespace {
 
 /// Returns what all events have in common.
@@ -134,7 +148,7 @@ Json head_of(const Event& event, std::string_view type, const EveFormat& format)
     json["icmp_type"] = event.icmp_type;
     json["icmp_code"] = event.icmp_code;
   }
-  json["pkt_src"] = event.has(Event::kFlowEnd) ? "stream (flow timeout)" : "wire/pcap";
+  json["pkt_src"] = event.has(Event::kFlowEnd) ? "stream (flow timeout)" : std::string(to_string(event.made_by));
   if (format.community_id) json["community_id"] = community_id(community_tuple(event), format.community_seed);
   return json;
 }
@@ -152,7 +166,9 @@ std::string to_json(const Event& event, std::string_view members, const EveForma
   Json json = head_of(event, kEventTypes[static_cast<std::size_t>(event.kind)], format);
   if (event.kind == Event::Kind::drop) {
     const char* const limit = event.has(Event::kIpv6) ? "hoplimit" : "ttl";
-    json["drop"] = {{"len", event.length}, {limit, event.ttl}, {"reason", "rules"}};
+    json["drop"] = {{"len", event.length},
+                    {limit, event.ttl},
+                    {"reason", std::string(kDropReasons[static_cast<std::size_t>(event.drop_reason)])}};
   }
   if (event.rule != nullptr) {
     json["alert"] = rule_of(*event.rule->rule, event.rules->set(), event.has(Event::kBlocked));

@@ -11,9 +11,17 @@
 #include <vector>
 
 #include "functions/ids/detect/detector.h"
+#include "functions/ids/detect/packet_source.h"
 #include "functions/ids/detect/packet_view.h"
+#include "functions/ids/rules/exceptions.h"
 
 namespace penumbra::ids {
+
+/// Why a packet is dropped: by a rule, or by the exception policy of a cause.
+enum class DropReason : std::uint8_t { rules, flows, limits, unreadable, memory, midstream, application, fragments };
+constexpr DropReason drop_reason_of(ExceptionCause cause) {
+  return static_cast<DropReason>(static_cast<unsigned>(cause) + 1);
+}
 
 /// An event of one packet or flow. It holds no memory, so that workers hand it to a thread that writes.
 struct Event {
@@ -34,13 +42,17 @@ struct Event {
   std::uint8_t ttl = 0;
   Kind kind = Kind::alert;
   std::uint8_t flags = 0;
-  std::array<std::uint8_t, 2> reserved{};
+  PacketSource made_by = PacketSource::wire;
+  DropReason drop_reason = DropReason::rules;  ///< Of a drop.
 
   bool has(Flag flag) const { return (flags & flag) != 0; }
 };
 
 /// Returns the event of an alert of a packet.
 Event make_event(const Detector::Alert& alert, const PacketView& packet, const CompiledRules& rules, std::uint64_t now);
+/// Returns the event of a packet that is dropped. `alert` has the rule that drops it, or none.
+Event make_drop(const Detector::Alert& alert, DropReason reason, const PacketView& packet, const CompiledRules& rules,
+                std::uint64_t now);
 
 struct EveFormat {
   std::vector<std::string> ports;  ///< Names of the router's ports.

@@ -132,8 +132,8 @@ std::string flow_members(const StreamSession& session) {
                   {"state", state_of(record, tcp)},
                   {"reason", record.has_timed_out ? "timeout" : "shutdown"},
                   {"alerted", record.alerted}};
-  if (session.flow.fate == TrackedFlow::Fate::drop) json["flow"]["action"] = "drop";
-  if (session.flow.fate == TrackedFlow::Fate::pass) json["flow"]["action"] = "pass";
+  if (session.flow->fate == TrackedFlow::Fate::drop) json["flow"]["action"] = "drop";
+  if (session.flow->fate == TrackedFlow::Fate::pass) json["flow"]["action"] = "pass";
   if (tcp == nullptr) return members_of(json);
   const std::uint8_t flags = record.tcp_flags[0] | record.tcp_flags[1];
   json["tcp"] = {{"tcp_flags", fmt::format("{:02x}", flags)},

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "functions/ids/detect/stream_session.h"
+
 namespace penumbra::ids {
 namespace {
 
@@ -78,6 +80,7 @@ void FlowTracker::take_from_list(std::uint32_t index) {
 }
 
 void FlowTracker::remove(std::uint32_t index) {
+  if (StreamSession* const session = entries_[index].flow.session; session != nullptr) session->keep_flow();
   take_from_list(index);
   std::uint32_t* link = &bucket_of(entries_[index].key);
   while (*link != index) link = &entries_[*link].next_in_bucket;

@@ -14,6 +14,8 @@
 
 namespace penumbra::ids {
 
+struct StreamSession;
+
 struct TrackedFlow {
   enum class Fate : std::uint8_t {
     inspect,
@@ -30,6 +32,7 @@ struct TrackedFlow {
   bool ip_only_to_server = false, ip_only_to_client = false;  ///< Rules about addresses alone have seen the direction.
   Fate fate = Fate::inspect;
   FlowBits bits;
+  StreamSession* session = nullptr;  ///< Refers to the flow, and keeps a copy when the table removes the flow.
 
   bool is_closed() const { return reset || (fin_to_server && fin_to_client); }
 };

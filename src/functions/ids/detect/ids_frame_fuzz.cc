@@ -12,6 +12,7 @@
 #include "functions/ids/detect/detector.h"
 #include "functions/ids/detect/eve.h"
 #include "functions/ids/detect/link_layer.h"
+#include "functions/ids/detect/tunnel.h"
 #include "packet/parse.h"
 #include "testing/fuzzing.h"
 
@@ -42,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     penumbra::fuzzing::require(set.refused().empty());
     return set;
   }());
-  constexpr std::array kLinkTypes{1, 12, 113, 276, 0, 108, 9, 51};
+  constexpr std::array kLinkTypes{1, 12, 113, 276, 0, 108, 9, 51, 104};
   if (size == 0) return 0;
   ids::LinkLayer link = ids::LinkLayer::find(kLinkTypes[data[0] % kLinkTypes.size()]).value();
   // A frame of its own lets the sanitizer find reads beyond its end.
@@ -51,6 +52,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::vector<std::uint8_t> frame(made.begin(), made.end());
   const ids::PacketView packet(frame, penumbra::parse_headers(frame.data(), frame.size(), frame.size()));
   if (!packet.is_readable()) return 0;
+  if (const auto carried = ids::tunnel_payload(packet, frame))
+    ids::LinkLayer(carried->kind).to_ethernet(carried->frame);
   // A detector takes longer to make than a frame to inspect. Its flows must not fill the memory.
   constexpr unsigned kFramesOfADetector = 1024;
   static std::optional<ids::Detector> detector;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "penumbra/bytes.h"
 #include "penumbra/packet.h"
@@ -13,7 +14,7 @@ namespace penumbra::ids {
 namespace {
 
 constexpr std::size_t kEthernetBytes = 14, kTypeAt = 12;
-constexpr std::uint16_t kPppoeSession = 0x8864;
+constexpr std::uint16_t kPppoeSession = 0x8864, kMpls = 0x8847, kMplsMulticast = 0x8848, kNsh = 0x894F;
 
 /// The protocols of PPP (RFC 1661) that carry IP.
 constexpr std::uint16_t kPppIpv4 = 0x0021, kPppIpv6 = 0x0057;
@@ -35,21 +36,24 @@ std::optional<LinkLayer> LinkLayer::find(int link_type) {
                                                       {DLT_LOOP, Kind::loopback_network},
                                                       {DLT_PPP, Kind::ppp},
                                                       {DLT_PPP_SERIAL, Kind::ppp},
-                                                      {DLT_PPP_ETHER, Kind::pppoe}});
+                                                      {DLT_PPP_ETHER, Kind::pppoe},
+                                                      {DLT_C_HDLC, Kind::cisco_hdlc}});
   const auto found = std::ranges::find(kKnown, link_type, &Known::link_type);
   if (found == kKnown.end()) return std::nullopt;
   return LinkLayer(found->kind);
 }
 
 std::string LinkLayer::known() {
-  return "Ethernet, raw IP, Linux cooked v1 and v2, loopback, PPP, PPPoE";
+  return "Ethernet, raw IP, Linux cooked v1 and v2, loopback, PPP, PPPoE, Cisco HDLC";
 }
 
 std::span<const std::uint8_t> LinkLayer::with_header(std::span<const std::uint8_t> network, std::uint16_t ethertype) {
-  made_.assign(kEthernetBytes, 0);
-  made_[kTypeAt] = static_cast<std::uint8_t>(ethertype >> 8);
-  made_[kTypeAt + 1] = static_cast<std::uint8_t>(ethertype);
-  made_.insert(made_.end(), network.begin(), network.end());
+  std::vector<std::uint8_t> made(kEthernetBytes);  // `network` may be a part of `made_`
+  made.reserve(kEthernetBytes + network.size());
+  made[kTypeAt] = static_cast<std::uint8_t>(ethertype >> 8);
+  made[kTypeAt + 1] = static_cast<std::uint8_t>(ethertype);
+  made.insert(made.end(), network.begin(), network.end());
+  made_ = std::move(made);
   return made_;
 }
 
@@ -78,15 +82,50 @@ std::span<const std::uint8_t> LinkLayer::of_pppoe(std::span<const std::uint8_t> 
   return of_ppp(frame.subspan(kHeader, std::min(length, frame.size() - kHeader)));
 }
 
+/// RFC 3032: labels of 4 bytes, of which the last has a bit. A pseudowire begins with a control word (RFC 4385).
+std::span<const std::uint8_t> LinkLayer::of_mpls(std::span<const std::uint8_t> frame) {
+  constexpr std::size_t kLabel = 4;
+  bool is_last = false;
+  while (!is_last) {
+    if (frame.size() <= kLabel) return {};
+    is_last = (frame[2] & 1) != 0;
+    frame = frame.subspan(kLabel);
+  }
+  const bool has_control_word = frame[0] >> 4 == 0 && frame.size() > kLabel;
+  return has_control_word ? of_ethernet(frame.subspan(kLabel)) : of_ip(frame);
+}
+
+/// RFC 8300: a header whose length is in words of 4 bytes.
+std::span<const std::uint8_t> LinkLayer::of_nsh(std::span<const std::uint8_t> frame) {
+  constexpr std::uint8_t kIpv4 = 1, kIpv6 = 2, kEthernet = 3;
+  if (frame.size() < 8) return {};
+  const std::size_t header = std::size_t{frame[1] & 0x3FU} * 4;
+  const std::uint8_t protocol = frame[3];
+  if (header < 8 || header > frame.size()) return {};
+  frame = frame.subspan(header);
+  if (protocol == kEthernet) return of_ethernet(frame);
+  return protocol == kIpv4 || protocol == kIpv6 ? of_ip(frame) : std::span<const std::uint8_t>{};
+}
+
 std::span<const std::uint8_t> LinkLayer::of_ethernet(std::span<const std::uint8_t> frame) {
   std::size_t at = kTypeAt;
   while (frame.size() >= at + 2 && ethertype::is_tag(load_be16(frame.data() + at))) at += 4;
   if (frame.size() < at + 2) return {};
-  return load_be16(frame.data() + at) == kPppoeSession ? of_pppoe(frame.subspan(at + 2)) : frame;
+  switch (load_be16(frame.data() + at)) {
+    case kPppoeSession:
+      return of_pppoe(frame.subspan(at + 2));
+    case kMpls:
+    case kMplsMulticast:
+      return of_mpls(frame.subspan(at + 2));
+    case kNsh:
+      return of_nsh(frame.subspan(at + 2));
+    default:
+      return frame;
+  }
 }
 
 std::span<const std::uint8_t> LinkLayer::to_ethernet(std::span<const std::uint8_t> frame) {
-  constexpr std::size_t kCooked = 16, kCooked2 = 20, kFamily = 4;
+  constexpr std::size_t kCooked = 16, kCooked2 = 20, kFamily = 4, kHdlc = 4;
   const auto after = [frame](std::size_t bytes) {
     return frame.size() < bytes ? std::span<const std::uint8_t>{} : frame.subspan(bytes);
   };
@@ -103,6 +142,9 @@ std::span<const std::uint8_t> LinkLayer::to_ethernet(std::span<const std::uint8_
       return of_ppp(frame);
     case Kind::pppoe:
       return of_pppoe(frame);
+    case Kind::cisco_hdlc:
+      if (frame.size() < kHdlc) return {};
+      return of_ethernet(with_header(after(kHdlc), load_be16(frame.data() + 2)));
     case Kind::linux_cooked:
       if (frame.size() < kCooked) return {};
       return of_ethernet(with_header(after(kCooked), load_be16(frame.data() + 14)));

@@ -37,6 +37,14 @@ PacketView::PacketView(std::span<const std::uint8_t> frame, const PacketHeaders&
   if (begin < end) payload_ = frame.subspan(begin, end - begin);
 }
 
+PacketView PacketView::of_fragment(std::span<const std::uint8_t> frame, PacketHeaders headers) {
+  headers.flags = static_cast<std::uint16_t>((headers.flags | PacketHeaders::kLaterFragment) & ~PacketHeaders::kPorts);
+  headers.source_port = headers.destination_port = 0;
+  PacketView view(frame, headers);
+  view.payload_ = {};
+  return view;
+}
+
 std::span<const std::uint8_t> PacketView::network() const {
   return frame_.subspan(headers_.network, headers_.transport - headers_.network);
 }

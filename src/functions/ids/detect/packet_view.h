@@ -18,6 +18,9 @@ class PacketView {
  public:
   /// `headers` describes `frame`, an Ethernet frame.
   PacketView(std::span<const std::uint8_t> frame, const PacketHeaders& headers);
+  /// Returns the view of a fragment whose datagram rules will see when it is complete. It has neither ports nor
+  /// payload.
+  static PacketView of_fragment(std::span<const std::uint8_t> frame, PacketHeaders headers);
 
   /// Returns false if the packet is no IP packet or its headers cannot be read: no rule sees it.
   bool is_readable() const { return headers_.is_ip() && !headers_.is_unparsable(); }

@@ -51,6 +51,13 @@ bool SessionFacts::matches(const PacketTest& test, const BufferTable& buffers) c
   if (const auto* version = std::get_if<TlsVersionTest>(&test)) {
     return tls_version != 0 && ((tls_version & version->versions) != 0) != version->negated;
   }
+  if (const auto* protocol = std::get_if<ApplicationTest>(&test)) {
+    if (application == Application::none && !is_unknown) return false;
+    const bool is_wanted = protocol->application == Application::none
+                               ? is_unknown
+                               : !is_unknown && is_same(protocol->application, application);
+    return is_wanted != protocol->negated;
+  }
   if (const auto* property = std::get_if<PropertyTest>(&test)) {
     const auto bytes = buffers.get(buffer_of(property->property));
     if (!bytes) return false;

@@ -16,6 +16,8 @@ struct SessionFacts {
   bool has_parser = false;              ///< The messages of the application are read.
   bool is_stream = false;               ///< The subject is reassembled text.
   bool is_message = false;              ///< The subject is a message of the application.
+  bool is_recognition = false;          ///< The application was recognized now, or cannot be.
+  bool is_unknown = false;              ///< The application cannot be recognized.
   std::array<std::uint64_t, 2> sent{};  ///< Bytes to the client, to the server.
   std::uint8_t tls_states = 0;          ///< TlsStateTest::States
   std::uint8_t tls_version = 0;         ///< A bit of TlsVersionTest, or 0.

@@ -14,37 +14,32 @@ constexpr std::array kTimeouts{30 * kSecond, 60 * kSecond, 300 * kSecond, 600 * 
 }  // namespace
 
 std::size_t SessionTable::list_of(const StreamSession& session) {
-  const std::uint64_t timeout = timeout_of(session.flow, session.protocol);
+  const std::uint64_t timeout = timeout_of(*session.flow, session.protocol);
   const auto* const found = std::ranges::lower_bound(kTimeouts, timeout);
   return static_cast<std::size_t>(std::min(found, kTimeouts.end() - 1) - kTimeouts.begin());
 }
 
-StreamSession* SessionTable::find(std::uint64_t flow) {
-  const auto found = places_.find(flow);
-  return found == places_.end() ? nullptr : &*found->second.session;
-}
-
-StreamSession& SessionTable::add(const TrackedFlow& flow, std::uint8_t protocol) {
+StreamSession& SessionTable::add(TrackedFlow& flow, std::uint8_t protocol) {
   StreamSession& session = lists_[0].emplace_back();
-  session.flow = flow;
+  session.flow = &flow;
+  flow.session = &session;
   session.protocol = protocol;
-  places_[flow.id] = {0, std::prev(lists_[0].end())};
+  session.place = std::prev(lists_[0].end());
+  ++size_;
   return session;
 }
 
 void SessionTable::touch(StreamSession& session, std::uint64_t now) {
   session.record.last = std::max(session.record.last, now);
-  Place& place = places_.at(session.flow.id);
   const std::size_t list = list_of(session);
-  lists_[list].splice(lists_[list].end(), lists_[place.list], place.session);
-  place.list = list;
+  lists_[list].splice(lists_[list].end(), lists_[session.list], session.place);
+  session.list = list;
 }
 
-void SessionTable::remove(const StreamSession& session) {
-  const auto found = places_.find(session.flow.id);
-  const Place place = found->second;
-  places_.erase(found);
-  lists_[place.list].erase(place.session);
+void SessionTable::remove(StreamSession& session) {
+  session.flow->session = nullptr;
+  --size_;
+  lists_[session.list].erase(session.place);
 }
 
 StreamSession* SessionTable::find_expired(std::uint64_t now) {

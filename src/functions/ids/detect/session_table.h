@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
-#include <unordered_map>
 
 #include "functions/ids/detect/stream_session.h"
 
@@ -15,20 +14,18 @@ namespace penumbra::ids {
 
 class SessionTable {
  public:
-  /// Returns the session of a flow, or null.
-  StreamSession* find(std::uint64_t flow);
   /// Adds a session. Precondition: the flow has none.
-  StreamSession& add(const TrackedFlow& flow, std::uint8_t protocol);
+  StreamSession& add(TrackedFlow& flow, std::uint8_t protocol);
   /// Notes that a packet of the session came at `now`, in microseconds.
   void touch(StreamSession& session, std::uint64_t now);
-  void remove(const StreamSession& session);
+  void remove(StreamSession& session);
 
   /// Returns a session that was idle for longer than its state allows, or null.
   StreamSession* find_expired(std::uint64_t now);
   /// Returns the session that makes room for another: of those whose time is the shortest, the one that was idle the
   /// longest. Null if there is none.
   StreamSession* find_oldest();
-  std::size_t size() const { return places_.size(); }
+  std::size_t size() const { return size_; }
 
   template <class Visit>
   void visit(const Visit& visit) {
@@ -39,14 +36,10 @@ class SessionTable {
 
  private:
   using List = std::list<StreamSession>;
-  struct Place {
-    std::size_t list = 0;
-    List::iterator session;
-  };
   static std::size_t list_of(const StreamSession& session);
 
   std::array<List, 4> lists_;  ///< By timeout. The session that was idle the longest comes first.
-  std::unordered_map<std::uint64_t, Place> places_;
+  std::size_t size_ = 0;
 };
 
 }  // namespace penumbra::ids

@@ -17,6 +17,7 @@
 #include "functions/ids/detect/eve.h"
 #include "functions/ids/detect/session_facts.h"
 #include "functions/ids/detect/session_table.h"
+#include "functions/ids/rules/exceptions.h"
 #include "functions/ids/streams/stream_settings.h"
 
 namespace penumbra::ids {
@@ -26,6 +27,7 @@ struct PacketOrigin {
   std::uint64_t now = 0;                ///< Microseconds since 1970.
   std::uint64_t number = 0;             ///< The packet's place in its capture, from 1; 0: no capture.
   std::uint16_t port = Event::kNoPort;  ///< The port of the router that received the packet.
+  PacketSource made_by = PacketSource::wire;
 };
 
 /// Holds the findings of a search in a packet's payload. If nothing is set, the detector searches.
@@ -42,11 +44,11 @@ struct Inspection {
   TrackedFlow::Fate fate = TrackedFlow::Fate::inspect;  ///< The flow's, before the packet.
   const ActiveRule* rule = nullptr;  ///< The first rule that matched and whose action is not `alert`.
   Action action = Action::alert;     ///< The action of that match.
-  bool is_about_flow = false;        ///< The rule has matched a stream or a message, of which the packet is a part.
-  bool has_exceeded_limits = false;  ///< A verification ended by a limit, so that a match may be missed.
-  bool lacks_memory = false;         ///< The segment was not taken, because there is no room for it.
-  bool is_invalid = false;           ///< The segment was not taken, because its receiver does not take it either.
-  bool is_midstream = false;         ///< The segment was not taken: the beginning of its connection was not seen.
+  bool is_about_flow = false;        ///< The rule has matched more than the packet, or tests addresses only.
+  ExceptionCauses causes;            ///< Why the packet was not inspected as a whole.
+  /// The exception policy of this cause drops the packet, which no rule drops.
+  std::optional<ExceptionCause> dropped_for;
+  bool is_invalid = false;                ///< The segment was not taken, because its receiver does not take it either.
   std::span<const std::uint8_t> payload;  ///< To be written over the packet's payload, unless it is empty.
 };
 
@@ -75,8 +77,9 @@ class StreamInspector : private StreamConsumer, private ApplicationConsumer {
   ~StreamInspector() override;
 
   /// Evaluates `rules` from now on, which must live until others are set. Call before the first packet. If `is_inline`
-  /// is set, the caller drops what Inspection says, and bytes are inspected when they arrive.
-  void use(const CompiledRules& rules, bool is_inline);
+  /// is set, the caller drops what Inspection says, and bytes are inspected when they arrive. `exceptions` are the
+  /// policies of causes that a flow has.
+  void use(const CompiledRules& rules, bool is_inline, const ExceptionPolicies& exceptions);
   bool is_inline() const { return is_inline_; }
   /// Inspects a packet. Precondition: it is readable, and `frame` has its bytes.
   Inspection inspect(const PacketView& packet, std::span<const std::uint8_t> frame, const PacketOrigin& origin,
@@ -103,23 +106,34 @@ class StreamInspector : private StreamConsumer, private ApplicationConsumer {
   void account(StreamSession& session);
   void follow(StreamSession& session, const PacketView& packet, std::span<const std::uint8_t> frame, bool to_server,
               const Prefilter& prefilter);
-  void follow_segment(StreamSession& session, TcpSession& tcp, const PacketView& packet, const TcpSegment& segment,
-                      bool to_server);
-  void inspect_packet(StreamSession& session, const PacketView& packet, bool to_server, Needs needs,
+  void follow_segment(StreamSession& session, TcpSession& tcp, const PacketView& packet,
+                      std::span<const std::uint8_t> frame, bool to_server, const Prefilter& prefilter);
+  bool may_follow(const TcpSession& tcp, const TcpSegment& segment, bool is_followed);
+  void apply_exceptions();
+  void inspect_packet(StreamSession& session, const PacketView& packet, bool to_server, bool is_alone,
                       const Prefilter& prefilter);
   void read_datagram(StreamSession& session, const PacketView& packet, bool to_server);
   void recognize(StreamSession& session, bool to_server);
   static void give_up_recognition(StreamSession& session);
-  void begin_application(StreamSession& session, Application application);
+  void give_up_recognition(StreamSession& session, bool to_server);
+  void end_recognition(StreamSession& session, bool to_server);
+  void begin_application(StreamSession& session, Application application, bool to_server);
   void inspect_raw(bool to_server);
+  void inspect_run(bool to_server, TextRun& run);
   void evaluate(bool to_server, Needs needs, const SessionFacts& facts, const BufferTable& buffers,
                 const BufferTable* before, const HttpTransaction* http, const std::uint64_t* transaction);
   void decide(const Detector::Decision& decision, Needs needs);
   void report(const Detector::Alert& alert, const PacketView& packet, const HttpTransaction* http);
   SessionFacts facts_of(const StreamSession& session) const;
   Event event_of(bool to_server) const;
+  /// Gives an event with the result of `members`, if anyone wants it.
   template <class Members>
-  void log(bool to_server, Event::Kind kind, const Members& members);
+  void log(bool to_server, Event::Kind kind, const Members& members) {
+    if (!sink_.wants(kind)) return;
+    Event event = event_of(to_server);
+    event.kind = kind;
+    sink_.on_event(event, members());
+  }
 
   void on_text(bool to_server, const StreamText& text) override;
   void on_gap(bool to_server, std::uint64_t bytes) override;
@@ -131,9 +145,11 @@ class StreamInspector : private StreamConsumer, private ApplicationConsumer {
   void on_dns(bool to_server, const DnsMessage& message) override;
   void on_tls(const TlsSession& tls) override;
   void on_application_event(bool to_server, ApplicationEvent event) override;
+  void on_application_error() override;
 
   const CompiledRules* rules_ = nullptr;
   bool is_inline_ = false;
+  ExceptionPolicies exceptions_;
   Limits limits_;
   EventSink& sink_;
   Detector detector_;
@@ -142,6 +158,8 @@ class StreamInspector : private StreamConsumer, private ApplicationConsumer {
   std::uint64_t opened_ = 0;
   std::array<std::uint64_t, kApplications> applications_{};
   std::vector<Detector::Alert> alerts_;
+  /// Keys of rules that have alerted about the packet and see its stream, too: one alert a packet is enough.
+  std::vector<std::uint64_t> alerted_;
   BufferTable buffers_, before_;
   std::vector<std::uint8_t> rewritten_;  ///< A frame with another payload.
 

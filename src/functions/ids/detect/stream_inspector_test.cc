@@ -4,92 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "functions/ids/applications/tls_testing.h"
-#include "functions/ids/detect/testing.h"
-#include "functions/ids/rules/variables.h"
-#include "packet/parse.h"
+#include "functions/ids/detect/inspection_testing.h"
 
 namespace penumbra::ids {
 namespace {
 
 constexpr std::uint8_t kFin = TcpFrames::kFin, kAck = TcpFrames::kAck;
-
-CompiledRules compile(const std::string& text) {
-  RuleSet set;
-  HeaderSets sets(Variables::defaults());
-  set.read(text, "test.rules", sets);
-  EXPECT_TRUE(set.refused().empty());
-  return CompiledRules(std::move(set), Needs::application);
-}
-
-class Events : public EventSink {
- public:
-  bool wants(Event::Kind /*kind*/) const override { return is_read; }
-  void on_event(const Event& event, const std::string& members) override {
-    EXPECT_TRUE(is_read || members.empty());
-    const nlohmann::json json = nlohmann::json::parse(to_json(event, members));
-    (event.kind == Event::Kind::alert ? alerts : logs[json["event_type"].get<std::string>()]).push_back(json);
-  }
-  std::vector<int> sids() const {
-    std::vector<int> found;
-    found.reserve(alerts.size());
-    for (const nlohmann::json& alert : alerts) found.push_back(alert["alert"]["signature_id"]);
-    return found;
-  }
-
-  bool is_read = true;
-  std::vector<nlohmann::json> alerts;
-  std::map<std::string, std::vector<nlohmann::json>> logs;
-};
-
-/// Inspects the frames of a connection. An inline inspector drops the flow of a packet for which a rule decides.
-class Connection {
- public:
-  explicit Connection(const std::string& rules, StreamInspector::Limits limits = {}, std::uint16_t port = 80,
-                      bool is_inline = false)
-      : rules_(compile(rules)), inspector_(limits, events), frames_(port) {
-    inspector_.use(rules_, is_inline);
-  }
-
-  void handshake() {
-    for (const Bytes& each : frames_.handshake()) frame(each);
-  }
-  /// Sends a segment, `after` bytes later than the next one.
-  void send(bool client, const std::string& payload, std::uint8_t flags = kAck, std::int32_t after = 0) {
-    frame(frames_.segment(client, payload, flags, after));
-  }
-  /// Sends a text and its acknowledgement.
-  void say(bool client, const std::string& text) {
-    constexpr std::size_t kMost = 1000;
-    for (std::size_t at = 0; at < text.size(); at += kMost) send(client, text.substr(at, kMost));
-    send(!client, "");
-  }
-  void frame(const Bytes& bytes) {
-    const PacketView packet(bytes, parse_headers(bytes.data(), bytes.size(), bytes.size()));
-    outcome = inspector_.inspect(packet, bytes, {.now = now += 1000, .number = ++number_});
-    if (inspector_.is_inline() && outcome.rule != nullptr) outcome.flow->fate = TrackedFlow::Fate::drop;
-  }
-  void finish() { inspector_.finish(); }
-  StreamInspector& inspector() { return inspector_; }
-  /// Returns the rule that decides about the last packet, or 0.
-  std::uint32_t decided() const { return outcome.rule == nullptr ? 0 : outcome.rule->rule->sid; }
-
-  Events events;
-  Inspection outcome;  ///< The last packet's.
-  std::uint64_t now = 1000000;
-
- private:
-  CompiledRules rules_;
-  StreamInspector inspector_;
-  TcpFrames frames_;
-  std::uint64_t number_ = 0;
-};
-
-using Sids = std::vector<int>;
 
 TEST(StreamInspector, MakesNoMembersThatNobodyReads) {
   Connection connection("alert http any any -> any any (http.uri; content:\"/a\"; sid:1;)\n");
@@ -118,13 +42,45 @@ TEST(StreamInspector, FindsWhatIsCutAnywhere) {
     connection.send(true, text.substr(first));
     connection.send(false, "");
     connection.finish();
-    Sids expected{1, 2};
+    // A rule with a depth sees packets, too.
+    const Sids expected = first >= 7 ? Sids{2, 1, 2} : Sids{1, 2};
     const std::size_t brown = text.find("brown");
     Sids found = connection.events.sids();
     const bool is_whole = first <= brown || first >= brown + 5;
     EXPECT_EQ(std::erase(found, 3), is_whole ? 1U : 0U) << first;
     EXPECT_EQ(found, expected) << first;
   }
+}
+
+const std::string kPacketRules =
+    "alert tcp any any -> any any (content:\"530 \"; depth:4; flow:to_client; sid:1;)\n"
+    "alert tcp any any -> any any (content:\"530 \"; dsize:<9; sid:2;)\n"
+    "alert tcp any any -> any any (content:\"530 \"; depth:4; flow:only_stream; sid:3;)\n"
+    "alert ssh any any -> any any (content:\"530 \"; offset:0; sid:4;)\n";
+
+TEST(StreamInspector, ShowsPacketsToRulesThatSuricataShowsThem) {
+  Connection connection(kPacketRules, {}, 21);
+  connection.handshake();
+  for (int i = 0; i < 3; ++i) connection.say(false, "530 a\r\n");
+  EXPECT_EQ(connection.events.sids(), (Sids{1, 2, 1, 2, 1, 2}));
+  connection.finish();
+  EXPECT_EQ(connection.events.sids(), (Sids{1, 2, 1, 2, 1, 2, 1, 3}));
+}
+
+TEST(StreamInspector, ShowsPacketsToRulesOfTheirProtocol) {
+  Connection connection(kPacketRules, {}, 22);
+  connection.handshake();
+  connection.say(true, "SSH-2.0-a\r\n");
+  connection.send(true, "530 a long text");
+  EXPECT_EQ(connection.events.sids(), Sids{4});
+}
+
+TEST(StreamInspector, AlertsOnceAboutAPacketAndItsStream) {
+  Connection connection(kPacketRules, {}, 21, true);
+  connection.handshake();
+  connection.say(false, "530 a\r\n");
+  connection.finish();
+  EXPECT_EQ(connection.events.sids(), (Sids{1, 2, 3}));
 }
 
 TEST(StreamInspector, ReportsAMatchOfALongStreamOnce) {
@@ -137,7 +93,7 @@ TEST(StreamInspector, ReportsAMatchOfALongStreamOnce) {
   connection.say(true, "needle" + filler + filler + filler + "nee");
   connection.say(true, "dle" + filler);
   connection.finish();
-  EXPECT_EQ(connection.events.sids(), (Sids{1, 3, 1}));
+  EXPECT_EQ(connection.events.sids(), (Sids{3, 1, 3, 1}));
 }
 
 TEST(StreamInspector, FindsASecondMatchBeyondTheContext) {
@@ -294,8 +250,6 @@ TEST(StreamInspector, BoundsTheNumberOfSessions) {
   EXPECT_EQ(connection.inspector().streams().memory.used(), 0U);
 }
 
-constexpr bool kInline = true;
-
 TEST(StreamInspector, DecidesInlineOnThePacketThatCompletesAMatch) {
   Connection connection(
       "drop tcp any any -> any any (content:\"evil\"; sid:1;)\n"
@@ -350,15 +304,15 @@ TEST(StreamInspector, TellsWhichSegmentsWereNotInspected) {
   limits.streams.flow_limit = 1000;
   Connection connection("alert tcp any any -> any any (content:\"a\"; sid:1;)\n", limits, 80, kInline);
   connection.send(true, "a");
-  EXPECT_TRUE(connection.outcome.is_midstream);
+  EXPECT_TRUE(connection.outcome.causes.has(ExceptionCause::midstream));
   EXPECT_EQ(connection.events.sids(), Sids{1}) << "a rule for streams sees the packet instead";
 
   Connection other("alert tcp any any -> any any (content:\"a\"; sid:1;)\n", limits, 80, kInline);
   other.handshake();
   other.send(true, "a", kAck, 990);
-  EXPECT_FALSE(other.outcome.lacks_memory);
+  EXPECT_FALSE(other.outcome.causes.has(ExceptionCause::memory));
   other.send(true, "abc", kAck, 999);
-  EXPECT_TRUE(other.outcome.lacks_memory);
+  EXPECT_TRUE(other.outcome.causes.has(ExceptionCause::memory));
   EXPECT_FALSE(other.outcome.is_invalid);
   other.send(true, "a", kAck, 70000);
   EXPECT_TRUE(other.outcome.is_invalid) << "beyond the server's window";
@@ -384,17 +338,46 @@ TEST(StreamInspector, CountsTextsAndParsersAsMemory) {
   EXPECT_EQ(connection.inspector().streams().memory.used(), 0U);
 }
 
+/// The table of flows has room for one flow, and the table of sessions for more.
+TEST(StreamInspector, KeepsTheStateOfFlowsThatMadeRoom) {
+  StreamInspector::Limits limits;
+  limits.detector.flows.flows = 1;
+  Connection connection("alert udp any any -> any any (content:\"evil\"; sid:1;)", limits);
+  connection.frame(Packet{.source = 1, .payload = "evil"}.frame());
+  connection.outcome.flow->fate = TrackedFlow::Fate::drop;
+  connection.frame(Packet{.source = 2}.frame());
+  EXPECT_EQ(connection.inspector().detector().flows().evicted(), 1U);
+  EXPECT_EQ(connection.inspector().open_sessions(), 2U);
+  connection.frame(Packet{.source = 1}.frame());
+  EXPECT_EQ(connection.inspector().open_sessions(), 3U) << "the flow of the first packet is forgotten";
+  connection.finish();
+  const auto& flows = connection.events.logs["flow"];
+  ASSERT_EQ(flows.size(), 3U);
+  EXPECT_EQ(flows[0]["flow"].value("action", ""), "drop");
+  EXPECT_EQ(flows[1]["flow"].value("action", ""), "");
+  EXPECT_EQ(flows[2]["flow"].value("action", ""), "");
+  EXPECT_NE(flows[0]["flow_id"], flows[2]["flow_id"]);
+}
+
+/// The function decides on a flow after its last packet was inspected.
+TEST(StreamInspector, TellsAFateThatFollowsTheLastPacket) {
+  Connection connection("drop udp any any -> any any (content:\"evil\"; sid:1;)", {}, 80, kInline);
+  connection.frame(Packet{.payload = "evil"}.frame());
+  connection.finish();
+  EXPECT_EQ(connection.events.logs["flow"].at(0)["flow"].value("action", ""), "drop");
+}
+
 TEST(StreamInspector, EndsSessionsWhoseTimeIsOver) {
-  constexpr std::uint64_t kSecond = 1000000;
+  constexpr std::uint64_t kASecond = 1000000;
   Connection connection("alert tcp any any -> any any (content:\"evil\"; sid:1;)");
   connection.handshake();
   connection.send(true, "evil");
   connection.frame(Packet{.source = 9}.frame());
   EXPECT_EQ(connection.inspector().open_sessions(), 2U);
-  connection.inspector().end_old_sessions(connection.now + 31 * kSecond);
+  connection.inspector().end_old_sessions(connection.now + 31 * kASecond);
   EXPECT_EQ(connection.inspector().open_sessions(), 1U) << "a flow that was not answered ends first";
   EXPECT_TRUE(connection.events.alerts.empty());
-  connection.inspector().end_old_sessions(connection.now + 601 * kSecond);
+  connection.inspector().end_old_sessions(connection.now + 601 * kASecond);
   EXPECT_EQ(connection.inspector().open_sessions(), 0U);
   EXPECT_EQ(connection.events.sids(), Sids{1}) << "bytes without acknowledgement are inspected at the end";
   EXPECT_EQ(connection.events.logs["flow"].size(), 2U);

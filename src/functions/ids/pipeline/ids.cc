@@ -44,6 +44,7 @@ const std::vector<penumbra::Reason>& Ids::reasons() const {
       {"unreadable", kDrop, "its headers cannot be read, and the exception policy is to drop"},
       {"no_memory", kDrop, "the memory of streams has no room for it, and the exception policy is to drop"},
       {"midstream", kDrop, "the beginning of its connection was not seen, and the exception policy is to drop"},
+      {"malformed_message", kDrop, "a message in it is malformed, and the exception policy is to drop"},
       {"invalid_segment", kDrop, "its receiver would not take the segment of TCP, so it was not inspected"},
       {"not_writable", kDrop, "it repeats bytes of a stream with other values, and cannot be rewritten"}};
   return kReasons;

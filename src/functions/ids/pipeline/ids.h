@@ -46,6 +46,7 @@ enum Reason : std::uint16_t {
   kUnreadable,
   kNoMemory,
   kMidstream,
+  kMalformedMessage,
   kInvalidSegment,
   kNotWritable,
 };
@@ -74,6 +75,7 @@ enum Count : std::uint8_t {
   kLimitsExceeded,
   kMemoryExceeded,
   kMidstreams,
+  kMalformedMessages,
   kInvalidSegments,
   kRewritten,  ///< Packets that repeated bytes of a stream with other values.
   kRejections,
@@ -82,6 +84,7 @@ enum Count : std::uint8_t {
   kFlowsOpened,
   kFlowsEvicted,
   kThresholdsEvicted,
+  kBitsEvicted,
   kSessions,
   kStreamMemory,  ///< Bytes in use.
   kStreamBytes,   ///< Bytes of streams that were inspected.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests `ids` as the pipeline runs it.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -91,6 +93,30 @@ TEST_F(IdsFunction, DropsPacketsAndTheirFlows) {
   EXPECT_EQ(written[1]["alert"]["action"], "blocked");
   EXPECT_EQ(written[2]["event_type"], "drop");
   EXPECT_EQ(written[2]["drop"]["len"], 20 + 8 + 9);
+}
+
+/// Bits of 40 by 40 hosts, 64 of each pair, are more than a worker holds.
+TEST_F(IdsFunction, CountsBitsThatMadeRoom) {
+  std::string rules;
+  for (int i = 0; i < 64; ++i) {
+    rules += fmt::format("alert udp any any -> any any (xbits:set,b{0},track ip_pair,expire 100; noalert; sid:{1};)\n",
+                         i, i + 1);
+  }
+  write("a.rules", rules);
+  start("");
+  for (std::uint8_t source = 0; source < 40; ++source) {
+    for (std::uint8_t destination = 100; destination < 140; ++destination) {
+      ASSERT_EQ(reason({.source = source, .destination = destination}), "pass");
+    }
+  }
+  const std::uint64_t evicted = show()["bits_evicted"];
+  EXPECT_GE(evicted, 40U * 40 * 64 - 65536);
+  const auto metrics = function_->metrics();
+  const auto metric = std::ranges::find_if(metrics, [](const FunctionMetric& each) {
+    return each.name == "ids_evicted" && each.labels.front().second == "xbits";
+  });
+  ASSERT_NE(metric, metrics.end());
+  EXPECT_EQ(metric->value, evicted);
 }
 
 TEST_F(IdsFunction, DropsSinglePacketsIfItIsTold) {
@@ -306,6 +332,8 @@ TEST_F(IdsFunction, FollowsExceptionPoliciesOfStreams) {
   EXPECT_EQ(FunctionTest::reason(send_first(false).segment(true, "a")), "midstream");
   EXPECT_EQ(FunctionTest::reason(send_first(false).segment(true, "a")), "dropped_flow");
   start(", mode: ips, exceptions: {midstream: drop}, streams: {midstream: true}");
+  EXPECT_EQ(FunctionTest::reason(send_first(false).segment(true, "a")), "midstream");
+  start(", mode: ips, streams: {midstream: true}");
   TcpFrames middle = send_first(false);
   EXPECT_EQ(FunctionTest::reason(middle.segment(true, "GET /evil HTTP/1.1\r\n")), "pass");
   EXPECT_EQ(FunctionTest::reason(middle.segment(true, "\r\n")), "dropped_by_rule");

@@ -11,7 +11,6 @@
 namespace penumbra::ids {
 namespace {
 
-constexpr std::array<std::string_view, 5> kPolicies{"ignore", "bypass", "drop_packet", "drop", "reject"};
 constexpr std::size_t kLeastMemory = std::size_t{1} << 20, kMostMemory = std::size_t{1} << 40;
 constexpr std::uint64_t kMostStatsSeconds = 86400;
 constexpr std::uint64_t kMostDepth = std::uint64_t{1} << 40;
@@ -19,24 +18,16 @@ constexpr std::size_t kLeastFlows = 16, kMostFlows = std::size_t{1} << 24;
 constexpr std::string_view kUnix = "unix:";
 
 void read_exceptions(const ConfigNode& node, Policies& policies) {
-  // A sensor that only listens changes nothing; an inline one lets nothing through that it could not look at.
-  for (auto& policy : policies.exceptions) policy = ExceptionPolicy::ignore;
-  if (policies.is_ips) {
-    policies.exceptions[static_cast<std::size_t>(ExceptionCause::flows)] = ExceptionPolicy::drop;
-    policies.exceptions[static_cast<std::size_t>(ExceptionCause::unreadable)] = ExceptionPolicy::drop;
-    // The sender sends the segment again.
-    policies.exceptions[static_cast<std::size_t>(ExceptionCause::memory)] = ExceptionPolicy::drop_packet;
-  }
   if (!node.present()) return;
-  node.require_map({"flows", "limits", "unreadable", "memory", "midstream"});
+  node.require_map(std::vector<std::string>(kExceptionCauses.begin(), kExceptionCauses.end()));
   for (std::size_t cause = 0; cause < kExceptionCauses.size(); ++cause) {
     const ConfigNode entry = node.get(std::string(kExceptionCauses[cause]));
     if (!entry.present()) continue;
-    const auto policy = std::ranges::find(kPolicies, entry.one_of(kPolicies)) - kPolicies.begin();
-    policies.exceptions[cause] = static_cast<ExceptionPolicy>(policy);
-    if (!policies.is_ips && policies.exceptions[cause] >= ExceptionPolicy::drop_packet) {
-      throw entry.error("only mode ips drops packets");
-    }
+    const auto number =
+        std::ranges::find(kExceptionPolicies, entry.one_of(kExceptionPolicies)) - kExceptionPolicies.begin();
+    const auto policy = static_cast<ExceptionPolicy>(number);
+    if (!policies.is_ips && drops(policy)) throw entry.error("only mode ips drops packets");
+    policies.exceptions.set(static_cast<ExceptionCause>(cause), policy);
   }
 }
 
@@ -82,8 +73,9 @@ std::string Policies::text() const {
   std::string text = is_ips ? "ips" : "ids";
   if (matcher == MatcherKind::hyperscan) text += ", searches with hyperscan";
   if (is_ips) text += drops_flows ? ", drops flows" : ", drops packets";
-  for (std::size_t cause = 0; cause < exceptions.size(); ++cause) {
-    text += fmt::format(", {}: {}", kExceptionCauses[cause], kPolicies[static_cast<std::size_t>(exceptions[cause])]);
+  for (std::size_t cause = 0; cause < kExceptionCauses.size(); ++cause) {
+    const ExceptionPolicy policy = exceptions.of(static_cast<ExceptionCause>(cause));
+    text += fmt::format(", {}: {}", kExceptionCauses[cause], kExceptionPolicies[static_cast<std::size_t>(policy)]);
   }
   return text;
 }
@@ -94,11 +86,20 @@ Settings read_settings(const ConfigNode& config) {
   config.require_map({"rules", "config", "mode", "scope", "eve", "events", "stats", "community_id", "community_seed",
                       "flows", "refused", "matcher", "exceptions", "streams", "engine"});
   Settings settings;
+  ExceptionSettings exceptions;
   if (const ConfigNode node = config.get("config"); node.present()) {
     SuricataYaml yaml = node.read_file(read_suricata_yaml);
     settings.files = std::move(yaml.options);
     if (!yaml.warning.empty()) settings.warnings.push_back(std::move(yaml.warning));
     settings.streams = std::move(yaml.streams);
+    exceptions = yaml.exceptions;
+    if (exceptions.names_fragments()) {
+      settings.warnings.push_back(node.text() +
+                                  ": 'defrag.memcap-policy' has no effect here: `reassembly` drops such fragments");
+    }
+    if (yaml.tunnels) {
+      settings.warnings.push_back(node.text() + ": 'decoder' has no effect here: packets in tunnels are not inspected");
+    }
   }
   if (const ConfigNode node = config.get("rules"); node.present()) {
     settings.files.rules.clear();
@@ -109,6 +110,9 @@ Settings read_settings(const ConfigNode& config) {
   }
   settings.policies.is_ips = config.get("mode").one_of(kModes) == kModes[1];
   settings.policies.drops_flows = config.get("scope").one_of(kScopes) == kScopes[0];
+  read_streams(config.get("streams"), settings.streams.options);
+  settings.policies.exceptions = ExceptionPolicies::defaults(settings.policies.is_ips);
+  exceptions.apply(settings.policies.is_ips, settings.streams.options.midstream, settings.policies.exceptions);
   read_exceptions(config.get("exceptions"), settings.policies);
   if (const ConfigNode node = config.get("matcher"); node.one_of(kMatchers) == kMatchers[1]) {
     if (const std::string lack = Hyperscan::why_unavailable(); !lack.empty()) throw node.error(lack);
@@ -122,7 +126,6 @@ Settings read_settings(const ConfigNode& config) {
   if (const ConfigNode node = config.get("flows"); node.present()) {
     settings.flows = static_cast<std::size_t>(node.integer(kLeastFlows, kMostFlows));
   }
-  read_streams(config.get("streams"), settings.streams.options);
   settings.stops_at_refused = config.get("refused").one_of(kRefused) == kRefused[0];
   return settings;
 }

@@ -94,11 +94,13 @@ ordered_json Ids::show_summary() const {
             {"limits", sum(kLimitsExceeded)},
             {"unreadable", sum(kUnreadables)},
             {"memory", sum(kMemoryExceeded)},
-            {"midstream", sum(kMidstreams)}}},
+            {"midstream", sum(kMidstreams)},
+            {"application", sum(kMalformedMessages)}}},
           {"segments", {{"invalid", sum(kInvalidSegments)}, {"rewritten", sum(kRewritten)}}},
           {"limits",
            {{"steps", sum(kStepsExceeded)}, {"pcre", sum(kPcreExceeded)}, {"packet_steps", sum(kPacketsExceeded)}}},
           {"thresholds_evicted", sum(kThresholdsEvicted)},
+          {"bits_evicted", sum(kBitsEvicted)},
           {"rejections", {{"sent", sum(kRejections)}, {"lost", sum(kRejectionsLost)}}},
           {"eve",
            {{"target", settings_.eve.target.empty() ? ordered_json() : ordered_json(settings_.eve.target)},
@@ -208,6 +210,12 @@ std::vector<FunctionMetric> Ids::metrics() const {
   const auto counter = [this](const char* name, const char* help, Count count) {
     return FunctionMetric{.name = name, .help = help, .value = sum(count)};
   };
+  const auto evicted = [this](const char* table, Count count) {
+    return FunctionMetric{.name = "ids_evicted",
+                          .help = "Entries that made room for others before their time was over, by table.",
+                          .value = sum(count),
+                          .labels = {{"table", table}}};
+  };
   const auto exception = [this](const char* cause, Count count) {
     return FunctionMetric{.name = "ids_exceptions",
                           .help = "Packets that could not be inspected as a whole, by cause.",
@@ -223,8 +231,12 @@ std::vector<FunctionMetric> Ids::metrics() const {
           exception("unreadable", kUnreadables),
           exception("memory", kMemoryExceeded),
           exception("midstream", kMidstreams),
+          exception("application", kMalformedMessages),
           counter("ids_stream_bytes", "Bytes of streams of TCP that were inspected.", kStreamBytes),
           counter("ids_stream_lost", "Bytes of streams of TCP that were never seen.", kStreamLost),
+          evicted("flows", kFlowsEvicted),
+          evicted("thresholds", kThresholdsEvicted),
+          evicted("xbits", kBitsEvicted),
           counter("ids_rejections", "RSTs and ICMP errors that were sent for rejected packets.", kRejections),
           {.name = "ids_eve_written", .help = "Events that were written.", .value = written},
           {.name = "ids_eve_lost", .help = "Events that were lost before they were written.", .value = lost},

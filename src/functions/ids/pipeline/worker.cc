@@ -18,6 +18,9 @@ namespace {
 
 constexpr std::size_t kMostFrame = std::size_t{1} << 17;
 constexpr std::size_t kDryRunFlows = 64, kDryRunThresholds = 64;
+/// In the order of ExceptionCause.
+constexpr std::array kCountOfCause{kNoFlows,        kLimitsExceeded, kUnreadables,
+                                   kMemoryExceeded, kMidstreams,     kMalformedMessages};
 /// A clock beyond ten years is that of a capture, which began in 1970, and not that of a machine, which began to run.
 constexpr std::uint64_t kLongestRun = 10 * std::uint64_t{365} * 86400 * 1'000'000'000;
 
@@ -103,7 +106,7 @@ bool Worker::finish() noexcept {
 /// Takes the current rules. Those that the last packets were inspected with may be gone.
 void Worker::use_rules() noexcept {
   generation_ = &function_.generation();
-  inspector_->use(*generation_->rules, generation_->policies.is_ips);
+  inspector_->use(*generation_->rules, generation_->policies.is_ips, generation_->policies.exceptions);
   inspector_->detector().count_in(counts_ == nullptr ? std::span<RuleCounts>() : generation_->counts[index_]);
 }
 
@@ -167,7 +170,7 @@ void Worker::inspect(Chunk& chunk, std::uint16_t index, const patterns_found* fo
   const PacketView packet(frame, headers);
   if (frame.empty() || !packet.is_readable()) {
     result.what = Result::What::unreadable;
-    except(chunk, index, ExceptionCause::unreadable, nullptr, frame, headers);
+    except(chunk, index, ExceptionCause::unreadable, frame, headers);
     return;
   }
   const std::uint64_t now = wall_time(received_at(mbuf, chunk.now));
@@ -179,7 +182,7 @@ void Worker::inspect(Chunk& chunk, std::uint16_t index, const patterns_found* fo
   result_ = nullptr;
   if (inspected.flow == nullptr) {
     result.what = Result::What::no_flow;
-    except(chunk, index, ExceptionCause::flows, nullptr, frame, headers);
+    except(chunk, index, ExceptionCause::flows, frame, headers);
     return;
   }
   result.flow = inspected.flow->id;
@@ -196,11 +199,12 @@ void Worker::inspect(Chunk& chunk, std::uint16_t index, const patterns_found* fo
   }
   result.what = Result::What::inspected;
   count(kInspected);
-  result.exceeded_limits = inspected.has_exceeded_limits;
+  result.exceeded_limits = inspected.causes.has(ExceptionCause::limits);
   const ActiveRule* const rule = inspected.rule;
   if (rule != nullptr && (policies.is_ips || inspected.action == Action::pass)) result.decided = rule->rule;
   act(chunk, index, packet, frame, inspected);
-  if (result.decided != nullptr && inspected.action != Action::pass) report_drop(chunk, packet, inspected, now);
+  const bool is_dropped_by_rule = result.decided != nullptr && inspected.action != Action::pass;
+  if (is_dropped_by_rule || inspected.dropped_for) report_drop(chunk, packet, inspected, now);
 }
 
 /// Returns what is known of the patterns in a packet. `found` is the shader's answer, or null.
@@ -238,14 +242,10 @@ void Worker::act(Chunk& chunk, std::uint16_t index, const PacketView& packet, st
     chunk.verdicts[index] = function_.drop(action == Action::drop ? kDroppedByRule : kRejectedByRule);
     return;
   }
-  const auto applies = [&](bool has_occurred, ExceptionCause cause) {
-    if (!has_occurred) return false;
-    except(chunk, index, cause, found.flow, frame, headers);
-    return chunk.verdicts[index].kind == Verdict::Kind::drop;
-  };
-  if (applies(found.has_exceeded_limits, ExceptionCause::limits)) return;
-  if (applies(found.lacks_memory, ExceptionCause::memory)) return;
-  if (applies(found.is_midstream, ExceptionCause::midstream)) return;
+  for (std::size_t i = 0; i < kExceptionCauses.size(); ++i) {
+    if (found.causes.has(static_cast<ExceptionCause>(i))) count(kCountOfCause[i]);
+  }
+  if (found.dropped_for) return drop_for(chunk, index, *found.dropped_for, frame, headers);
   if (found.is_invalid) {
     count(kInvalidSegments);
     if (policies.is_ips) chunk.verdicts[index] = function_.drop(kInvalidSegment);
@@ -275,32 +275,24 @@ bool Worker::rewrite(rte_mbuf& packet, const PacketHeaders& headers, std::span<c
   return true;
 }
 
-/// Applies the exception policy of a cause. `flow` is null if the packet has none.
-void Worker::except(Chunk& chunk, std::uint16_t index, ExceptionCause cause, TrackedFlow* flow,
-                    std::span<const std::uint8_t> frame, const PacketHeaders& headers) noexcept {
-  constexpr std::array kCountOf{kNoFlows, kLimitsExceeded, kUnreadables, kMemoryExceeded, kMidstreams};
-  constexpr std::array kReasonOf{kNoFlow, kLimits, kUnreadable, kNoMemory, kMidstream};
-  const auto number = static_cast<std::size_t>(cause);
-  count(kCountOf[number]);
-  if (flow == nullptr) count(kNotInspected);
-  const ExceptionPolicy policy = generation_->policies.of(cause);
-  switch (policy) {
-    case ExceptionPolicy::ignore:
-      return;
-    case ExceptionPolicy::bypass:
-      if (flow != nullptr) flow->fate = TrackedFlow::Fate::bypass;
-      return;
-    case ExceptionPolicy::drop_packet:
-    case ExceptionPolicy::drop:
-    case ExceptionPolicy::reject:
-      break;
-  }
-  if (flow != nullptr && policy != ExceptionPolicy::drop_packet) flow->fate = TrackedFlow::Fate::drop;
+/// Applies the exception policy of a cause to a packet that has no flow.
+void Worker::except(Chunk& chunk, std::uint16_t index, ExceptionCause cause, std::span<const std::uint8_t> frame,
+                    const PacketHeaders& headers) noexcept {
+  count(kCountOfCause[static_cast<std::size_t>(cause)]);
+  count(kNotInspected);
+  if (drops(generation_->policies.exceptions.of(cause))) drop_for(chunk, index, cause, frame, headers);
+}
+
+/// Drops a packet as the exception policy of a cause says, and answers it if the policy is to reject.
+void Worker::drop_for(Chunk& chunk, std::uint16_t index, ExceptionCause cause, std::span<const std::uint8_t> frame,
+                      const PacketHeaders& headers) noexcept {
+  constexpr std::array kReasonOf{kNoFlow, kLimits, kUnreadable, kNoMemory, kMidstream, kMalformedMessage};
   // An ICMP error or a RST needs headers that can be read.
-  if (policy == ExceptionPolicy::reject && !headers.is_unparsable() && !frame.empty()) {
+  const bool is_answered = generation_->policies.exceptions.of(cause) == ExceptionPolicy::reject;
+  if (is_answered && !headers.is_unparsable() && !frame.empty()) {
     reject(chunk, index, frame, headers, RejectionTo::source);
   }
-  chunk.verdicts[index] = function_.drop(kReasonOf[number]);
+  chunk.verdicts[index] = function_.drop(kReasonOf[static_cast<std::size_t>(cause)]);
 }
 
 void Worker::reject(const Chunk& chunk, std::uint16_t index, std::span<const std::uint8_t> frame,
@@ -325,11 +317,10 @@ void Worker::reject(const Chunk& chunk, std::uint16_t index, std::span<const std
 void Worker::report_drop(const Chunk& chunk, const PacketView& packet, const Inspection& found,
                          std::uint64_t now) noexcept {
   if (!wants(Event::Kind::drop)) return;
-  const Detector::Alert alert{found.rule, found.to_server, found.flow->id, found.action};
-  Event event = make_event(alert, packet, *generation_->rules, now);
-  event.kind = Event::Kind::drop;
+  const Detector::Alert alert{found.dropped_for ? nullptr : found.rule, found.to_server, found.flow->id, found.action};
+  const DropReason reason = found.dropped_for ? drop_reason_of(*found.dropped_for) : DropReason::rules;
+  Event event = make_drop(alert, reason, packet, *generation_->rules, now);
   event.port = chunk.rx_port;
-  event.flags = static_cast<std::uint8_t>(event.flags | Event::kBlocked);
   function_.writer()->report(index_, event, "");
 }
 
@@ -375,6 +366,7 @@ void Worker::note_use() noexcept {
   counts[kPcreExceeded].set(verify.pcre_exceeded);
   counts[kPacketsExceeded].set(verify.packets_exceeded);
   counts[kThresholdsEvicted].set(detector.thresholds().evicted());
+  counts[kBitsEvicted].set(detector.address_bits().evicted());
   const FlowTracker& flows = detector.flows();
   counts[kFlowsOpen].set(flows.size());
   counts[kFlowsOpened].set(flows.opened());

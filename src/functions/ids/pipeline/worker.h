@@ -35,8 +35,10 @@ class Worker final : public FunctionWorker, public EventSink {
   Prefilter prefilter_of(const PacketView& packet, const patterns_found* found) noexcept;
   void act(Chunk& chunk, std::uint16_t index, const PacketView& packet, std::span<const std::uint8_t> frame,
            const Inspection& found) noexcept;
-  void except(Chunk& chunk, std::uint16_t index, ExceptionCause cause, TrackedFlow* flow,
-              std::span<const std::uint8_t> frame, const PacketHeaders& headers) noexcept;
+  void except(Chunk& chunk, std::uint16_t index, ExceptionCause cause, std::span<const std::uint8_t> frame,
+              const PacketHeaders& headers) noexcept;
+  void drop_for(Chunk& chunk, std::uint16_t index, ExceptionCause cause, std::span<const std::uint8_t> frame,
+                const PacketHeaders& headers) noexcept;
   void reject(const Chunk& chunk, std::uint16_t index, std::span<const std::uint8_t> frame,
               const PacketHeaders& headers, RejectionTo to) noexcept;
   void report_drop(const Chunk& chunk, const PacketView& packet, const Inspection& found, std::uint64_t now) noexcept;

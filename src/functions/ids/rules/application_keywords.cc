@@ -104,6 +104,25 @@ void read_property(RuleBuilder& rule, const Option& option) {
   rule.rule.packet_tests.emplace_back(test);
 }
 
+/// Reads "[!]PROTOCOL".
+void read_application(RuleBuilder& rule, const Option& option) {
+  const bool is_negated = option.value.starts_with('!');
+  const std::string name = lower(is_negated ? trim(option.value.substr(1)) : option.value);
+  ApplicationTest test{.negated = is_negated};
+  if (name != "failed") {
+    const auto found = find_protocol(name);
+    if (!found || found->application == Application::none) {
+      throw rule.wrong(option, option.value, "is no protocol of an application that is recognized");
+    }
+    test.application = found->application;
+  }
+  if (rule.rule.application != Application::none) {
+    throw rule.source.error(option.name, "second protocol of an application",
+                            ": the rule is for " + std::string(to_string(rule.rule.application)));
+  }
+  rule.rule.packet_tests.emplace_back(test);
+}
+
 void read_ftp_bounce(RuleBuilder& rule, const Option& option) {
   rule.require(Application::ftp, option);
   rule.rule.packet_tests.emplace_back(FtpBounceTest{});
@@ -114,6 +133,7 @@ using enum PropertyTest::Property;
 
 constexpr std::array kKeywords = std::to_array<Keyword>({
     {"urilen", required, read_uri_length},
+    {"app-layer-protocol", required, read_application},
     {"ssl_state", required, read_ssl_state},
     {"ssl_version", required, read_ssl_version},
     {"tls.version", required, read_tls_version},

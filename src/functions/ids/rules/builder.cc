@@ -199,8 +199,23 @@ void RuleBuilder::finish() {
   tests.clear();
 }
 
+namespace {
+
+bool is_about_headers(const PacketTest& test) {
+  return std::holds_alternative<FieldTest>(test) || std::holds_alternative<BitsTest>(test) ||
+         std::holds_alternative<IpOptionTest>(test) || std::holds_alternative<SameAddressTest>(test);
+}
+
+}  // namespace
+
+bool Rule::is_about_recognition() const {
+  return application == Application::none && buffers.empty() && !packet_tests.empty() &&
+         std::ranges::all_of(packet_tests,
+                             [](const PacketTest& test) { return std::holds_alternative<ApplicationTest>(test); });
+}
+
 Needs Rule::needs() const {
-  if (application != Application::none) return Needs::application;
+  if (application != Application::none || is_about_recognition()) return Needs::application;
   bool reads_payload = false;
   for (const BufferTests& group : buffers) {
     const BufferOrigin origin = info_of(group.buffer).origin;
@@ -216,6 +231,23 @@ Needs Rule::needs() const {
   const bool packets_only = protocol.view == TcpView::packets || (flow && flow->view == FlowTest::View::no_stream);
   const bool may_be_tcp = can_carry(protocol.transport, 6);
   return reads_payload && may_be_tcp && !packets_only ? Needs::stream : Needs::packet;
+}
+
+PacketUse Rule::packet_use() const {
+  if (needs() == Needs::packet) return PacketUse::only;
+  const bool wants_stream = protocol.view == TcpView::stream || (flow && flow->view == FlowTest::View::only_stream);
+  const bool reads_messages = std::ranges::any_of(
+      buffers, [](const BufferTests& group) { return info_of(group.buffer).origin == BufferOrigin::application; });
+  if (wants_stream || reads_messages) return PacketUse::never;
+  if (std::ranges::any_of(packet_tests, is_about_headers)) return PacketUse::only;
+  for (const BufferTests& group : buffers) {
+    if (info_of(group.buffer).origin != BufferOrigin::payload) continue;
+    for (const PayloadTest& test : group.tests) {
+      const auto* const content = std::get_if<Content>(&test);
+      if (content != nullptr && (content->offset || content->depth || content->startswith)) return PacketUse::also;
+    }
+  }
+  return PacketUse::never;
 }
 
 }  // namespace penumbra::ids

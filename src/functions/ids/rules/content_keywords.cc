@@ -128,7 +128,15 @@ void read_is_data_at(RuleBuilder& rule, const Option& option) {
       throw rule.wrong(option, parts[i], "is neither 'relative' nor 'rawbytes'");
     }
   }
-  rule.add(test, option.value, test.relative);
+  // Suricata reads `isdataat:!1,relative` after a content as `endswith`, which differs if the content is negated.
+  const bool is_end = test.negated && test.relative && test.position == Operand{1};
+  const bool follows_content = !rule.tests.empty() && std::holds_alternative<Content>(rule.tests.back().test) &&
+                               (!rule.sticky || rule.tests.back().buffer == *rule.sticky);
+  if (is_end && follows_content) {
+    std::get<Content>(rule.tests.back().test).endswith = true;
+  } else {
+    rule.add(test, option.value, test.relative);
+  }
 }
 
 void read_buffer_size(RuleBuilder& rule, const Option& option) {

@@ -97,7 +97,7 @@ const std::vector<Case>& cases() {
       {"flow", "flow:established,to_server;", "flow:to_server,from_server;", "'from_server' contradicts or repeats"},
       {"flowbits", "flowbits:isset,a|b;", "flowbits:set,a|b;", "which only isset and isnotset take"},
       {"xbits", "xbits:set,a,track ip_pair,expire 60;", "xbits:set,a,track flow;", "'track flow' is not"},
-      {"hostbits", "hostbits:isnotset,a,dst;", "hostbits:set,a,pair;", "'pair' is neither src, dst nor both"},
+      {"hostbits", "hostbits:isnotset,a,dst;", "hostbits:set,a,both;", "'both' is neither src nor dst"},
       {"threshold", "threshold:type both, track by_src, count 5, seconds 60;",
        "threshold:type both, track by_src, count 5;", "needs type, track, count and seconds"},
       {"detection_filter", "detection_filter:track by_src, count 3, seconds 60, unique_on src_port;",
@@ -106,6 +106,8 @@ const std::vector<Case>& cases() {
       {"stream_size", "stream_size:server,<=,100;", "stream_size:server,100;", "is not 'SIDE,OPERATOR,BYTES'", "tcp"},
       // Applications.
       {"urilen", "urilen:5<>10,raw;", "urilen:5,short;", "'5,short' is not 'LENGTH[,norm|raw]'", "http"},
+      {"app-layer-protocol", "app-layer-protocol:!tls;", "app-layer-protocol:tcp;",
+       "'tcp' is no protocol of an application that is recognized", "tcp"},
       {"ssl_state", "ssl_state:client_hello|server_hello;", "ssl_state:hello;", "'hello' is unknown here", "tls"},
       {"ssl_version", "ssl_version:sslv3,tls1.0;", "ssl_version:2;", "'2' is unknown here", "tcp"},
       {"tls.version", "tls.version:1.2;", "tls.version:1.4;", "'1.4' is unknown here", "tls"},

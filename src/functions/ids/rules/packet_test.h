@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "functions/ids/rules/interval.h"
+#include "functions/ids/rules/protocol.h"
 
 namespace penumbra::ids {
 
@@ -82,10 +83,16 @@ struct PropertyTest {
   bool negated = false;
 };
 
+/// `app-layer-protocol`: the protocol of the flow, or that none was recognized.
+struct ApplicationTest {
+  Application application = Application::none;  ///< `none` stands for "failed".
+  bool negated = false;
+};
+
 /// `ftpbounce`: a PORT command names another address than that of the client.
 struct FtpBounceTest {};
 
 using PacketTest = std::variant<FieldTest, BitsTest, IpOptionTest, SameAddressTest, StreamSizeTest, TlsStateTest,
-                                TlsVersionTest, PropertyTest, FtpBounceTest>;
+                                TlsVersionTest, PropertyTest, ApplicationTest, FtpBounceTest>;
 
 }  // namespace penumbra::ids

@@ -19,6 +19,14 @@ namespace penumbra::ids {
 
 enum class Action : std::uint8_t { alert, pass, drop, reject, reject_source, reject_destination, reject_both };
 
+/// The order in which rules are evaluated, by their actions; `reject` stands for all its kinds.
+using ActionOrder = std::array<Action, 4>;
+/// Returns the action that stands for `action` in an order.
+constexpr Action kind_of(Action action) {
+  return std::min(action, Action::reject);  // Its kinds follow it.
+}
+inline constexpr ActionOrder kActionOrder{Action::pass, Action::drop, Action::reject, Action::alert};
+
 /// `flow`.
 struct FlowTest {
   enum class State : std::uint8_t { any, established, not_established, stateless };
@@ -33,14 +41,16 @@ struct FlowTest {
 
 /// `flowbits`, `xbits` and `hostbits`. Several names are alternatives of isset and isnotset.
 struct BitCommand {
-  /// `host` is that of hostbits, which are not evaluated.
-  enum class Scope : std::uint8_t { flow, source, destination, pair, host };
+  /// Hostbits belong to one of the packet's hosts, and their names are not those of xbits.
+  enum class Scope : std::uint8_t { flow, source, destination, pair, host_source, host_destination };
   enum class Kind : std::uint8_t { set, unset, toggle, is_set, is_not_set };
   Scope scope = Scope::flow;
   Kind kind = Kind::set;
   std::vector<std::string> names;
-  std::uint32_t expire_seconds = 0;  ///< Only xbits have an expiry.
+  std::uint32_t expire_seconds = 0;  ///< Of xbits and hostbits.
 
+  /// True if the bit belongs to a host.
+  static bool is_of_host(Scope scope) { return scope == Scope::host_source || scope == Scope::host_destination; }
   bool is_test() const { return kind == Kind::is_set || kind == Kind::is_not_set; }
 };
 
@@ -80,6 +90,13 @@ enum class Needs : std::uint8_t {
   application,  ///< The protocol of an application.
 };
 
+/// How a rule sees the packets of TCP whose bytes are part of a stream, as in Suricata.
+enum class PacketUse : std::uint8_t {
+  never,  ///< It sees the stream.
+  also,   ///< It sees the packets and the stream: a content has an offset or a depth.
+  only,   ///< It tests headers or the size of the payload, which a stream does not have.
+};
+
 struct Rule {
   Action action = Action::alert;
   bool noalert = false;
@@ -113,6 +130,11 @@ struct Rule {
   std::uint64_t key() const { return std::uint64_t{gid} << 32 | sid; }
   /// Returns what the rule needs. A TCP rule with contents that is not "tcp-pkt" needs the stream.
   Needs needs() const;
+  /// Returns true if the rule tests nothing but ends, the flow and `app-layer-protocol`. It is evaluated once, when the
+  /// protocol of a flow is recognized.
+  bool is_about_recognition() const;
+  /// Returns how the rule sees packets of TCP. Rules that need packets see nothing else.
+  PacketUse packet_use() const;
 };
 
 }  // namespace penumbra::ids

@@ -77,6 +77,8 @@ RuleSet RuleSet::load(const RuleSetOptions& options) {
       set.thresholds_.push_back(std::move(entry));
     }
   }
+  set.action_order_ = files.action_order;
+  for (const Action action : files.action_order) context += static_cast<char>(action);
   set.context_digest_ = std::hash<std::string>()(context);
   for (const fs::path& file : files.rules) {
     set.read(read_text_file(file), file.string(), sets);

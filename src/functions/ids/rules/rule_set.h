@@ -38,6 +38,7 @@ struct RuleSetOptions {
   std::vector<std::filesystem::path> rules;  ///< Files or folders.
   Variables variables = Variables::defaults();
   std::vector<std::filesystem::path> classifications, references, thresholds;
+  ActionOrder action_order = kActionOrder;
 };
 
 class RuleSet {
@@ -56,7 +57,8 @@ class RuleSet {
   const References& references() const { return references_; }
   const std::vector<ThresholdEntry>& thresholds() const { return thresholds_; }
   const std::vector<std::filesystem::path>& files() const { return files_; }
-  /// Returns a digest of variables, classes, references and thresholds.
+  const ActionOrder& action_order() const { return action_order_; }
+  /// Returns a digest of variables, classes, references, thresholds and the order of actions.
   std::size_t context_digest() const { return context_digest_; }
 
   /// Returns the priority of a rule: its own, that of its class, or 3.
@@ -77,6 +79,7 @@ class RuleSet {
   References references_;
   std::vector<ThresholdEntry> thresholds_;
   std::vector<std::filesystem::path> files_;
+  ActionOrder action_order_ = kActionOrder;
   std::size_t context_digest_ = 0;
 };
 

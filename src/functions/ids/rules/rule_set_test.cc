@@ -160,8 +160,38 @@ TEST(SuricataYaml, NamesFilesAndVariables) {
   EXPECT_THAT(yaml.warning, HasSubstr("these sections have no effect: outputs, af-packet"));
 }
 
+TEST(SuricataYaml, OrdersActionsAndKnowsTunnels) {
+  const ScratchFolder folder;
+  write(folder / "a.yaml",
+        "vars: {port-groups: {VXLAN_PORTS: \"[4789,8472]\"}}\n"
+        "action-order: [drop, alert, reject, pass]\n"
+        "decoder:\n  ipv4: {ipip: {enabled: no}}\n  teredo: {enabled: false}\n"
+        "  vxlan: {ports: $VXLAN_PORTS}\n  geneve: {ports: [7000]}\n  vntag: {enabled: yes}\n");
+  const SuricataYaml yaml = read_suricata_yaml(folder / "a.yaml");
+  EXPECT_THAT(yaml.options.action_order, ElementsAre(Action::drop, Action::alert, Action::reject, Action::pass));
+  ASSERT_TRUE(yaml.tunnels);
+  EXPECT_FALSE(yaml.tunnels->ip_in_ip);
+  EXPECT_TRUE(yaml.tunnels->teredo.empty());
+  EXPECT_TRUE(yaml.tunnels->vxlan.contains(8472));
+  EXPECT_EQ(yaml.tunnels->geneve, TunnelSettings::port(7000));
+  EXPECT_THAT(yaml.warning, HasSubstr("these sections have no effect: decoder.vntag"));
+  write(folder / "none.yaml", "rule-files: []\n");
+  const SuricataYaml none = read_suricata_yaml(folder / "none.yaml");
+  EXPECT_EQ(none.options.action_order, kActionOrder);
+  EXPECT_FALSE(none.tunnels);
+}
+
 TEST(SuricataYaml, RefusesWrongValuesAtTheirPlace) {
   const ScratchFolder folder;
+  const auto refused = [&](const std::string& text) {
+    write(folder / "wrong.yaml", text);
+    return message_of([&] { read_suricata_yaml(folder / "wrong.yaml"); });
+  };
+  EXPECT_THAT(refused("action-order:\n  - drop\n  - drop\n"), HasSubstr("wrong.yaml:3:5: found 'drop', needs pass"));
+  EXPECT_THAT(refused("action-order:\n  - block\n"), HasSubstr("wrong.yaml:2:5: found 'block', needs pass"));
+  EXPECT_THAT(refused("action-order: [drop, pass]\n"), HasSubstr("needs pass, drop, reject and alert, each once"));
+  EXPECT_THAT(refused("decoder:\n  vxlan:\n    ports: $NONE\n"), HasSubstr("wrong.yaml:3:12: "));
+  EXPECT_THAT(refused("decoder:\n  teredo: {enabled: maybe}\n"), HasSubstr("found 'maybe', needs yes or no"));
   write(folder / "a.yaml", "rule-files:\n  - none*.rules\n");
   EXPECT_THAT(message_of([&] { read_suricata_yaml(folder / "a.yaml"); }), HasSubstr("a.yaml:2:5: "));
   write(folder / "b.yaml", "vars: 5\n");

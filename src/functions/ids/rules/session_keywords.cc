@@ -3,6 +3,7 @@
 // The keywords about flows, stored bits, thresholds and tags.
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -115,7 +116,7 @@ void read_xbits(RuleBuilder& rule, const Option& option) {
   rule.rule.bits.push_back(command);
 }
 
-/// Reads "COMMAND,NAME[,src|dst|both]".
+/// Reads "COMMAND,NAME[,src|dst]". The bit of a host stays as long as the table has room.
 void read_hostbits(RuleBuilder& rule, const Option& option) {
   const auto words = split(option.value, ',');
   if (words.size() < 2 || words.size() > 3) throw rule.wrong(option, option.value, "is not 'COMMAND,NAME[,WHO]'");
@@ -123,8 +124,9 @@ void read_hostbits(RuleBuilder& rule, const Option& option) {
   command.kind = bit_kind(rule, option, words[0]);
   read_bit_names(rule, option, words[1], command);
   const std::string_view who = words.size() == 3 ? words[2] : "src";
-  if (who != "src" && who != "dst" && who != "both") throw rule.wrong(option, who, "is neither src, dst nor both");
-  command.scope = BitCommand::Scope::host;
+  if (who != "src" && who != "dst") throw rule.wrong(option, who, "is neither src nor dst");
+  command.scope = who == "src" ? BitCommand::Scope::host_source : BitCommand::Scope::host_destination;
+  command.expire_seconds = std::numeric_limits<std::uint32_t>::max();
   rule.rule.bits.push_back(command);
 }
 

@@ -17,10 +17,13 @@ AddressBits::AddressBits(std::size_t entries, std::uint64_t seed)
     : entries_(std::bit_ceil(std::max(entries, kProbes))), seed_(seed) {}
 
 AddressBits::Key AddressBits::key_of(const PreparedBits& command, std::uint32_t bit, const PacketEnds& ends) {
-  const bool is_pair = command.scope == BitCommand::Scope::pair;
-  Key key{.first = command.scope == BitCommand::Scope::destination ? ends.destination : ends.source,
+  using Scope = BitCommand::Scope;
+  const bool is_pair = command.scope == Scope::pair;
+  const bool is_host = BitCommand::is_of_host(command.scope);
+  const bool is_destination = command.scope == Scope::destination || command.scope == Scope::host_destination;
+  Key key{.first = is_destination ? ends.destination : ends.source,
           .second = {},
-          .bit = std::uint64_t{bit} << 2 | (is_pair ? 2U : 0U) | (ends.is_v6 ? 1U : 0U)};
+          .bit = std::uint64_t{bit} << 3 | (is_host ? 4U : 0U) | (is_pair ? 2U : 0U) | (ends.is_v6 ? 1U : 0U)};
   if (is_pair) {
     key.first = std::min(ends.source, ends.destination);
     key.second = std::max(ends.source, ends.destination);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bits of `xbits`, which belong to addresses and to pairs of addresses.
+// The bits of `xbits` and `hostbits`, which belong to addresses and to pairs of addresses.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ class AddressBits {
  private:
   struct Key {
     std::array<std::uint64_t, 2> first{}, second{};  ///< The lesser address of a pair comes first.
-    std::uint64_t bit = 0;                           ///< With the version of IP and whether a pair has the bit.
+    std::uint64_t bit = 0;                           ///< With the version of IP and the kind of the owner.
     bool operator==(const Key&) const = default;
   };
   struct Entry {

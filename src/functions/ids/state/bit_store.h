@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bits of `flowbits`, and the numbers of the bits of `xbits`.
+// The bits of `flowbits`, and the numbers of the bits of `xbits` and `hostbits`.
 #pragma once
 
 #include <array>
@@ -15,13 +15,13 @@
 
 namespace penumbra::ids {
 
-/// The numbers of bits that rules name. A name keeps its number for as long as the object lives. The bits of flows and
-/// those of addresses are numbered apart.
+/// The numbers of bits that rules name. A name keeps its number for as long as the object lives. The bits of flows,
+/// addresses and hosts are numbered apart.
 class BitNames {
  public:
   /// Returns the number of a name; a new name gets the next number.
   std::uint32_t number_of(BitCommand::Scope scope, const std::string& name) {
-    Numbers& numbers = numbers_[scope == BitCommand::Scope::flow ? 0 : 1];
+    Numbers& numbers = numbers_[scope == BitCommand::Scope::flow ? 0 : BitCommand::is_of_host(scope) ? 2 : 1];
     return numbers.try_emplace(name, static_cast<std::uint32_t>(numbers.size())).first->second;
   }
   /// Returns how many bits of flows have a number.
@@ -29,7 +29,7 @@ class BitNames {
 
  private:
   using Numbers = std::map<std::string, std::uint32_t, std::less<>>;
-  std::array<Numbers, 2> numbers_;  ///< The bits of flows, and those of addresses.
+  std::array<Numbers, 3> numbers_;  ///< The bits of flows, of addresses and of hosts.
 };
 
 /// A command with the numbers of its bits.

@@ -2,46 +2,14 @@
 #include "functions/ids/streams/stream_settings.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 
 #include "functions/ids/rules/source.h"
 #include "functions/ids/rules/words.h"
+#include "functions/ids/rules/yaml_values.h"
 
 namespace penumbra::ids {
 namespace {
-
-bool is_set(const ConfigNode& node) {
-  return node.present() && !node.is_null();
-}
-
-/// Reads "true", "yes" and their contraries.
-bool flag_of(const ConfigNode& map, const char* key) {
-  const ConfigNode node = map.get(key);
-  if (!is_set(node)) return false;
-  const std::string word = lower(node.text());
-  for (const std::string_view yes : {"true", "yes", "on", "1"}) {
-    if (word == yes) return true;
-  }
-  for (const std::string_view no : {"false", "no", "off", "0", "auto"}) {
-    if (word == no) return false;
-  }
-  throw node.error("found " + quote(word) + ", needs yes or no");
-}
-
-/// Reads a number of bytes with kb, mb or gb.
-std::uint64_t bytes_of(const ConfigNode& node) {
-  const std::string text = lower(node.text());
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view unit = trim(std::string_view(text).substr(static_cast<std::size_t>(end - text.data())));
-  const unsigned shift = unit == "kb" ? 10 : unit == "mb" ? 20 : unit == "gb" ? 30 : 0;
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 20;
-  if (error != std::errc() || number > kMost << (30 - shift) || (shift == 0 && !unit.empty())) {
-    throw node.error("found " + quote(text) + ", needs a number of bytes, also with kb, mb or gb");
-  }
-  return number << shift;
-}
 
 void read_policies(const ConfigNode& hosts, StreamSettings& settings) {
   struct Entry {

@@ -85,8 +85,6 @@ void TcpSession::follow_syn(const TcpSegment& segment, bool to_server, const Cal
       if (place < 0 || place > static_cast<std::int64_t>(receiver.sent)) {
         return report(call, to_server, StreamEvent::synack_wrong_ack);
       }
-    } else if (!call.context.options.midstream && !call.context.options.one_sided) {
-      return;
     } else {
       begin_half(receiver, segment.acknowledgement);
       is_midstream_ = true;
@@ -136,9 +134,8 @@ void TcpSession::follow_reset(const TcpSegment& segment, bool to_server, const C
   state_ = State::closed;
 }
 
-/// Takes up a connection whose beginning was not seen. Returns false if the options forbid it.
-bool TcpSession::take_up(const TcpSegment& segment, bool to_server, const Call& call) {
-  if (!call.context.options.midstream) return false;
+/// Takes up a connection whose beginning was not seen.
+void TcpSession::take_up(const TcpSegment& segment, bool to_server, const Call& call) {
   Half& sender = half(to_server);
   Half& receiver = half(!to_server);
   begin_half(sender, segment.sequence);
@@ -148,22 +145,29 @@ bool TcpSession::take_up(const TcpSegment& segment, bool to_server, const Call& 
   state_ = State::established;
   is_midstream_ = was_established_ = true;
   report(call, to_server, StreamEvent::midstream);
-  return true;
 }
 
-/// Returns true if the connection takes segments without SYN.
-bool TcpSession::follow_handshake(const TcpSegment& segment, bool to_server, const Call& call) {
+bool TcpSession::follows(const TcpSegment& segment, bool to_server, const StreamOptions& options) const {
+  const bool knows_sender = half(to_server).known, knows_receiver = half(!to_server).known;
+  if (segment.has(TcpSegment::kReset)) return state_ != State::none;
+  if (segment.has(TcpSegment::kSyn)) {
+    return !segment.has(TcpSegment::kAck) || knows_receiver || options.midstream || options.one_sided;
+  }
+  if (state_ == State::none) return options.midstream;
+  return (knows_sender || options.midstream || options.one_sided) && (knows_receiver || options.one_sided);
+}
+
+/// Follows a segment without SYN.
+void TcpSession::follow_handshake(const TcpSegment& segment, bool to_server, const Call& call) {
   if (state_ == State::none) return take_up(segment, to_server, call);
   Half& sender = half(to_server);
   Half& receiver = half(!to_server);
   if (!sender.known) {
     // The SYN of this side was lost, or it is on another path.
-    if (!call.context.options.midstream && !call.context.options.one_sided) return false;
     begin_half(sender, segment.sequence);
     sender.window = receiver.window = kMostWindow;
   }
   if (!receiver.known) {
-    if (!call.context.options.one_sided) return false;
     begin_half(receiver, segment.acknowledgement);
     sender.window = receiver.window = kMostWindow;
   }
@@ -175,7 +179,6 @@ bool TcpSession::follow_handshake(const TcpSegment& segment, bool to_server, con
       was_established_ = true;
     }
   }
-  return true;
 }
 
 void TcpSession::follow_ack(const TcpSegment& segment, bool to_server, const Call& call) {
@@ -336,27 +339,31 @@ void TcpSession::end_half(bool to_server, const Call& call) {
 }
 
 bool TcpSession::add(const TcpSegment& segment, bool to_server, StreamContext& context, StreamConsumer& consumer) {
-  const Call call{context, consumer};
+  if (!follows(segment, to_server, context.options)) return false;
+  follow(segment, to_server, {context, consumer});
+  return true;
+}
+
+void TcpSession::follow(const TcpSegment& segment, bool to_server, const Call& call) {
   half(to_server).seen = true;
   if (segment.has(TcpSegment::kReset)) {
-    const bool is_followed = state_ != State::none;
-    follow_reset(segment, to_server, call);
-    return is_followed;
+    return follow_reset(segment, to_server, call);
   }
   if (segment.has(TcpSegment::kSyn)) {
     follow_syn(segment, to_server, call);
-    if (half(to_server).first_sequence != segment.sequence + 1) return true;
-    if (state_ == State::none) return true;
-  } else if (!follow_handshake(segment, to_server, call)) {
-    return false;
+    if (half(to_server).first_sequence != segment.sequence + 1) return;
+    if (state_ == State::none) return;
+  } else {
+    follow_handshake(segment, to_server, call);
   }
   follow_ack(segment, to_server, call);
   store(segment, to_server, call);
+  // Data of a SYN wait for the handshake's end, so that rules see them in an established connection.
+  if (segment.has(TcpSegment::kSyn) && state_ == State::syn_received && !call.context.options.immediate) return;
   // The acknowledgement is for bytes that preceded this segment, so they come first.
   hand_on(!to_server, call, false);
   hand_on(to_server, call, false);
   if (half(false).ended && half(true).ended) state_ = State::closed;
-  return true;
 }
 
 void TcpSession::finish(StreamContext& context, StreamConsumer& consumer) {

@@ -85,8 +85,10 @@ class TcpSession {
       : policies_(policies) {}
 
   /// Follows a segment, and hands bytes on to `consumer`. Takes no lock; allocates only where StreamMemory must grow.
-  /// Returns false if the segment belongs to no connection that is followed.
+  /// Returns false, and does nothing, unless follows().
   bool add(const TcpSegment& segment, bool to_server, StreamContext& context, StreamConsumer& consumer);
+  /// Returns true if the segment belongs to a connection that is followed, or begins one.
+  bool follows(const TcpSegment& segment, bool to_server, const StreamOptions& options) const;
   /// Returns true if bytes of the segment may have been received before.
   bool is_repetition(const TcpSegment& segment, bool to_server) const;
   /// Call before add() if bytes are handed on immediately: writes the bytes that were received before over the payload
@@ -136,12 +138,13 @@ class TcpSession {
 
   Half& half(bool to_server) { return halves_[to_server ? 1 : 0]; }
   const Half& half(bool to_server) const { return halves_[to_server ? 1 : 0]; }
+  void follow(const TcpSegment& segment, bool to_server, const Call& call);
   void report(const Call& call, bool to_server, StreamEvent event);
   void begin_half(Half& half, std::uint32_t first_sequence);
   void follow_syn(const TcpSegment& segment, bool to_server, const Call& call);
   void follow_reset(const TcpSegment& segment, bool to_server, const Call& call);
-  bool follow_handshake(const TcpSegment& segment, bool to_server, const Call& call);
-  bool take_up(const TcpSegment& segment, bool to_server, const Call& call);
+  void follow_handshake(const TcpSegment& segment, bool to_server, const Call& call);
+  void take_up(const TcpSegment& segment, bool to_server, const Call& call);
   void follow_ack(const TcpSegment& segment, bool to_server, const Call& call);
   void store(const TcpSegment& segment, bool to_server, const Call& call);
   void insert(std::int64_t place, std::span<const std::uint8_t> payload, bool to_server, const Call& call);

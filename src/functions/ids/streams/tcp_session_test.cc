@@ -181,6 +181,9 @@ TEST_F(TcpSessionTest, FollowsOneSideIfWanted) {
 TEST_F(TcpSessionTest, TakesDataOfASyn) {
   send(kClient, kSyn, -1, 0, "abc");
   send(kServer, kSyn | kAck, -1, 3);
+  EXPECT_EQ(to_server(), "");
+  send(kClient, kAck, 3, 0);
+  EXPECT_EQ(to_server(), "abc");
   send(kClient, kAck, 3, 0, "def");
   send(kServer, kAck, 0, 6);
   EXPECT_EQ(to_server(), "abcdef");

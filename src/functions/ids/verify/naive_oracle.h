@@ -163,8 +163,8 @@ class NaiveOracle {
     long base = found->end;
     if (jump.from == ByteJump::From::beginning) base = 0;
     if (jump.from == ByteJump::From::end) base = static_cast<long>(text_.size());
-    const long target = base + distance + number(jump.post_offset, state);
-    if (target >= 0 && target < static_cast<long>(text_.size())) next.insert({target, state.second});
+    const long target = std::max(0L, base + distance + number(jump.post_offset, state));
+    if (target < static_cast<long>(text_.size())) next.insert({target, state.second});
   }
 
   void step(const ByteExtract& extract, const State& state, std::set<State>& next) const {

@@ -196,11 +196,12 @@ class Verification {
     std::int64_t distance = bounded(found->value) * jump.multiplier;
     if (jump.align) distance = (distance + 3) / 4 * 4;
     distance += value_of(jump.post_offset);
-    const std::int64_t target = (jump.from == ByteJump::From::beginning ? 0
-                                 : jump.from == ByteJump::From::end     ? size_
-                                                                        : found->end) +
-                                distance;
-    return target >= 0 && target < size_ && from(index + 1, target);
+    const std::int64_t base = jump.from == ByteJump::From::beginning ? 0
+                              : jump.from == ByteJump::From::end     ? size_
+                                                                     : found->end;
+    // A place before the buffer is its beginning, as in Suricata.
+    const std::int64_t target = std::max<std::int64_t>(base + distance, 0);
+    return target < size_ && from(index + 1, target);
   }
 
   bool evaluate(const ByteExtract& extract, const PreparedRule::Step& /*step*/, std::size_t index, std::int64_t place) {

@@ -74,6 +74,8 @@ TEST(Verifier, FollowsTheManual) {
       {R"(isdataat:3;)", "abc", false},
       {R"(content:"c"; isdataat:!1,relative;)", "abc", true},
       {R"(content:"b"; isdataat:!1,relative;)", "abc", false},
+      {R"(content:!"b"; isdataat:!1,relative;)", "abc", true},  // not at the end
+      {R"(content:!"c"; isdataat:!1,relative;)", "abc", false},
       {R"(content:"a"; isdataat:2,relative;)", "abc", true},
       {R"(content:"a"; isdataat:3,relative;)", "abc", false},
       {"byte_test:2,=,0x0102,0;", binary, true},
@@ -96,7 +98,7 @@ TEST(Verifier, FollowsTheManual) {
       {R"(byte_jump:1,1,from_beginning; content:"|03|"; within:1;)", binary, true},
       {R"(byte_jump:0,0,from_end,post_offset -2; content:"|00|"; within:1;)", binary, true},
       {"byte_jump:1,5;", binary, false},  // the target lies beyond the last byte
-      {"byte_jump:1,0,post_offset -3;", binary, false},
+      {R"(byte_jump:1,0,post_offset -3; content:"|01|"; within:1;)", binary, true},
       {R"(byte_extract:1,1,n; content:"|03|"; offset:n; depth:1;)", binary, true},
       {R"(byte_extract:1,0,n,multiplier 3,align 4; content:"|00|"; offset:n; depth:1;)", binary, true},
       {R"(byte_math:bytes 1, offset 1, oper *, rvalue 2, result r; content:"|00|"; offset:r; depth:1;)", binary, true},
