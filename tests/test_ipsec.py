@@ -175,6 +175,20 @@ def test_policies_apply_in_order(bench):
     assert outputs[1:] == [clear, combination.arriving(5), inside("10.99.0.1", "10.99.0.2", 5)]
 
 
+def test_policies_of_an_interface_do_not_select_other_packets(bench):
+    """An SA with an `if_id` opens for policies with the same one only. Nothing arrives at the interface here."""
+    tunnel, other = plain(), plain(1)
+    configure(bench, [tunnel, other])
+    states, policies = bench.folder / "sa.txt", bench.folder / "sp.txt"
+    states.write_text(states.read_text().replace(" replay-window", " if_id 0x2a replay-window"))
+    ours, theirs = (combination.policies().replace(" priority", f" if_id {number} priority") for combination, number in ((tunnel, 42), (other, 43)))
+    policies.write_text(ours + theirs)
+    frames = [frame(tunnel.leaving(5)), frame(tunnel.back.seal(1, tunnel.arriving(5))), frame(other.back.seal(1, other.arriving(5)))]
+    summary, outputs = run(bench, frames)
+    assert reasons(summary) == {"policy_mismatch": 1}
+    assert outputs == [tunnel.leaving(5), tunnel.arriving(5)]
+
+
 def test_without_policies_nothing_passes_but_ike(bench):
     combination = plain()
     configure(bench, [])

@@ -85,6 +85,88 @@ def usage_of(peer):
     return answers[0][1][56 + 24 + 16 + 64 :]
 
 
+def test_an_sa_comes_with_its_first_numbers(bench, keeper):
+    """A daemon replaces an SA and deletes the old one in the same moment. The keeper stops as soon as it has answered, so
+    that the data plane cannot ask for numbers."""
+    peer = xfrm.Peer(keeper.path)
+    install(peer)
+    with follow(bench, keeper, TRAFFIC % 30_000) as router:
+        router.wait_for("sealed packets", lambda: (rows := router.show("sa")["sas"]) and rows[0]["packets"] > 100)
+        before = drops(router)
+        for i in range(1, 6):
+            new = xfrm.message(xfrm.NEWSA, xfrm.sa(0x100 + i, reqid=1) + xfrm.gcm(bytes(range(i + 1, i + 21))), xfrm.REQUEST)
+            # As charon does, the policy names the SPI, and the daemon changes it when the new SA is there.
+            content = xfrm.policy(xfrm.OUT, selected=xfrm.selector("10.1.0.0", "10.0.0.0", (16, 16)))
+            content += xfrm.attribute(xfrm.TMPL, xfrm.template(spi=0x100 + i))
+            changed = xfrm.message(xfrm.UPDPOLICY, content, xfrm.REQUEST)
+            old = xfrm.message(xfrm.DELSA, xfrm.sa_id(0xFF + i))
+            assert peer.ask(new + changed + old)[0] == ""
+            keeper.process.send_signal(signal.SIGSTOP)
+            router.wait_for("the new SA", lambda i=i: seals_by(router, 0x100 + i))
+            keeper.process.send_signal(signal.SIGCONT)
+        assert drops(router) == before, "no packet is lost"
+        peer.close()
+        router.stop()
+
+
+def seals_by(router, spi):
+    """True if the only SA has this SPI, and has sealed packets."""
+    return [int(row["spi"], 16) for row in router.show("sa", "all")["sas"] if row["packets"] > 100] == [spi]
+
+
+def test_sas_and_policies_migrate_at_once(bench, keeper):
+    """The gateway moves to another address (MOBIKE). Numbers and windows go on, and no packet is lost."""
+    moved = "192.0.2.3"
+    peer = xfrm.Peer(keeper.path)
+    install(peer)
+    key = bytes(range(2, 22))
+    back = xfrm.sa(0x200, reqid=1, ends=("192.0.2.2", "192.0.2.1"), window=32)
+    assert peer.ask(xfrm.message(xfrm.NEWSA, back + xfrm.gcm(key)))[0] == ""
+    arriving = xfrm.selector("10.0.0.0", "10.1.0.0", (16, 16))
+    content = xfrm.policy(xfrm.FORWARD, selected=arriving) + xfrm.attribute(xfrm.TMPL, xfrm.template(ends=("192.0.2.2", "192.0.2.1")))
+    assert peer.ask(xfrm.message(xfrm.UPDPOLICY, content))[0] == ""
+    inner = ipsec_world.ip_packet(FAR, NEAR, 5)
+
+    def inject(router, name, *packets):
+        write_pcap(bench.folder / f"{name}.pcap", frames_of(map(frame, packets)))
+        done = penumbra("port", "add", name, "device", f"pcap:{name}.pcap", "sink", "count", "--socket", router.socket)
+        assert done.returncode == 0, done.stderr
+
+    def inbound(router):
+        return next(row for row in router.show("sa", "all")["sas"] if row["spi"] == "0x00000200")
+
+    with follow(bench, keeper, TRAFFIC % 30_000) as router:
+        router.wait_for("sealed packets", lambda: (rows := router.show("sa")["sas"]) and rows[0]["packets"] > 1000)
+        inject(router, "before", *[Sa(0x200, SUITES[0], "192.0.2.2", "192.0.2.1", key=key).seal(n, inner) for n in (7, 9)])
+        router.wait_for("opened packets", lambda: inbound(router)["packets"] == 2)
+        before = drops(router)
+        leaving = xfrm.selector("10.1.0.0", "10.0.0.0", (16, 16))
+        out = xfrm.migration(xfrm.OUT, xfrm.move(xfrm.ENDS, (moved, "192.0.2.2"), reqid=1), selected=leaving)
+        their = xfrm.move(("192.0.2.2", "192.0.2.1"), ("192.0.2.2", moved), reqid=1)
+        for request in (out, xfrm.migration(xfrm.FORWARD, their, selected=arriving)):
+            assert peer.ask(xfrm.message(xfrm.MIGRATE, request))[0] == ""
+        router.wait_for("the new address", lambda: inbound(router)["destination"] == moved)
+        assert drops(router) == before, "no packet is lost"
+        assert inbound(router)["packets"] == 2 and inbound(router)["received"] == 9, "counters and windows go on"
+        there = Sa(0x200, SUITES[0], "192.0.2.2", moved, key=key)
+        inject(router, "after", *[there.seal(n, inner) for n in (9, 7, 8, 10)])
+        router.wait_for("opened packets", lambda: inbound(router)["packets"] == 4)
+        assert drops(router)["replayed"] == before["replayed"] + 2
+        # The old address no longer has the SA.
+        inject(router, "late", Sa(0x200, SUITES[0], "192.0.2.2", "192.0.2.1", key=key).seal(11, inner))
+        router.wait_for("the drop", lambda: drops(router)["no_sa"] == before["no_sa"] + 1)
+        peer.close()
+        router.stop()
+    sealed = [data[14:] for data in bench.outputs()["wan"] if data[14 + 9] == esp_codec.ESP]
+    numbers = [int.from_bytes(outer[24:28]) for outer in sealed]
+    assert len(set(numbers)) == len(numbers), "a nonce was used twice"
+    sources = [outer[12:16] for outer in sealed]
+    changed = sources.index(socket.inet_aton(moved))
+    assert set(sources[:changed]) == {socket.inet_aton("192.0.2.1")} and set(sources[changed:]) == {socket.inet_aton(moved)}
+    for outer in (sealed[changed - 1], sealed[changed], sealed[-1]):
+        assert Sa(0x100, SUITES[0], "192.0.2.1", "192.0.2.2", key=OUT.key).open(outer)[2]
+
+
 def test_without_the_keeper_the_lent_numbers_end(bench, keeper):
     peer = xfrm.Peer(keeper.path)
     install(peer)

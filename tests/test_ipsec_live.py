@@ -25,10 +25,8 @@ def test_the_page_as_it_stands(tmp_path, page):
     programs.mkdir(parents=True)
     (programs / "penumbra").symlink_to(conftest.PROGRAM)
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    try:
+    with netns.of_page(*NAMES):
         done = page.run(options=["-m"], env=environment, cwd=tmp_path / "repository", timeout=2 * conftest.PATIENCE)
-    finally:
-        netns.delete(*NAMES)
     conftest.check_sanitizers(done.stderr)
     pings = re.findall(r"(\d+) packets transmitted, (?:\+\d+ errors, )?(\d+) received", done.stdout)
     assert pings[1] == ("5", "5"), done.stdout
@@ -81,6 +79,43 @@ def test_check_warns_of_legacy_algorithms_and_missing_sas(bench):
     (bench.folder / "sa.txt").write_text("")
     said = conftest.penumbra("check", bench.config)
     assert "has no SA, so that its packets are dropped" in said.stdout + said.stderr
+    (bench.folder / "sp.txt").write_text("")
+    said = conftest.penumbra("check", bench.config)
+    assert "sp.txt: there is no policy, so that all packets are dropped" in said.stdout + said.stderr
+
+
+def test_check_reads_states_and_policies_together(bench):
+    tunnel = Combination(0, SUITES[0], "tunnel", False, False, False, False)
+    configure(bench, [tunnel], ports=[{"name": "wan", "device": "none"}])
+    states, policies = bench.folder / "sa.txt", bench.folder / "sp.txt"
+    out, _, inbound = policies.read_text().splitlines(keepends=True)
+    state = tunnel.out.text()
+
+    def check(states_text, policies_text=policies.read_text()):
+        states.write_text(states_text)
+        policies.write_text(policies_text)
+        done = conftest.penumbra("check", bench.config)
+        return done.returncode, done.stdout + done.stderr
+
+    assert check(state)[0] == 0
+    code, said = check(state + state)
+    assert code == 3 and "sa.txt: the SA 0x1000 to 192.0.2.2 is there twice; remove one" in said
+    code, said = check(state.rstrip() + " mark 5\n")
+    assert code == 3 and "sa.txt: the SA 0x1000 to 192.0.2.2 has a `mark`, and packets have none; remove it" in said
+    code, said = check(state, out + inbound + out)
+    assert code == 3 and "sp.txt: the out policy" in said and "is there twice; remove one" in said
+    code, said = check(state, out.rstrip() + out[out.index(" tmpl") :])
+    assert code == 3 and "has several templates; a packet goes through one SA here" in said
+    for changed, words in (
+        (state + state.replace("0x1000", "0x1001"), "has the key of the SA 0x1000 to 192.0.2.2"),
+        (state.replace("0x1000", "0x20"), "the SA 0x20 to 192.0.2.2 has a reserved SPI (RFC 4303)"),
+        (state.rstrip() + " limit packet-soft 9 limit packet-hard 5\n", "a soft limit above its hard limit"),
+    ):
+        assert words not in check(state)[1]
+        code, said = check(changed)
+        assert code == 0 and words in said, said
+    code, said = check(state, out.replace(" dir out", " dir out action block"))
+    assert code == 0 and "blocks, so that its template has no effect" in said
 
 
 @pytest.mark.parametrize(
@@ -92,6 +127,8 @@ def test_check_warns_of_legacy_algorithms_and_missing_sas(bench):
         ("{states: sa.txt, policies: sp.txt, socket: x}", "needs `follow: [xfrm]`"),
         ("{states: sa.txt, policies: sp.txt, sas: 1}", "`sas` leaves room for 1"),
         ("{states: sa.txt, policies: sp.txt, mtu: 100}", "1280"),
+        ("{states: sa.txt, policies: sp.txt, interfaces: {b: 1}}", "there is no port 'b'"),
+        ("{states: sa.txt, policies: sp.txt, interfaces: {a: 0}}", "1 to 4294967295"),
     ],
 )
 def test_wrong_keys_are_refused(bench, keys, message):

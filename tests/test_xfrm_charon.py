@@ -13,7 +13,8 @@ import pytest
 
 import conftest
 import netns
-from test_xfrm import PRELOAD, SaKeeper
+from test_xfrm import SaKeeper
+from test_xfrm_preload import PRELOAD
 
 CHARON = pathlib.Path("/usr/lib/ipsec/charon")
 pytestmark = [
@@ -46,23 +47,28 @@ connections {{ t {{
     id = {1}
   }}
   children {{ c {{
-    local_ts = {2}/32
-    remote_ts = {3}/32
+    local_ts = {2}
+    remote_ts = {3}
     esp_proposals = {4}
-  }} }}
+    {child}
+  }} {children} }}
 }} }}
 secrets {{ ike-1 {{ secret = "the same on both sides" }} }}
 """
 
 
 class Daemon:
-    """Runs charon with a keeper. `more` is added to its settings, and `options` to its connection."""
+    """Runs charon with a keeper. `more` is added to its settings, `options` to its connection, `child` to its child, and
+    `children` after that. A network without a length is one address."""
 
-    def __init__(self, folder, namespace, *connection, more="", options=""):
+    def __init__(self, folder, namespace, *connection, more="", options="", child="", children=""):
         self.folder, self.namespace = folder, namespace
         folder.mkdir()
         (folder / "strongswan.conf").write_text(CONFIGURATION.format(folder=folder, more=more))
-        (folder / "swanctl.conf").write_text(CONNECTION.format(*connection, options=options))
+        own, peer, near, far, proposal = connection
+        near, far = (each if "/" in each else f"{each}/32" for each in (near, far))
+        text = CONNECTION.format(own, peer, near, far, proposal, options=options, child=child, children=children)
+        (folder / "swanctl.conf").write_text(text)
         (folder / "etc").mkdir()
         self.keeper = SaKeeper(folder)
         (folder / "etc" / "xfrm-socket").write_text(f"{self.keeper.path}\n")

@@ -11,7 +11,7 @@ import sys
 
 import conftest
 import xfrm_messages as xfrm
-from test_xfrm import keeper, needs_ip, shell  # noqa: F401 - fixtures
+from test_xfrm_preload import keeper, needs_ip, shell  # noqa: F401 - fixtures
 
 
 def start(shell, script, *words):  # noqa: F811

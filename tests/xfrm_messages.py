@@ -12,7 +12,8 @@ HELLO, LEND = 0xF0, 0xF1
 REQUEST, ACK, REPLACE, DUMP = 1, 4, 0x100, 0x300
 IN, OUT, FORWARD = range(3)
 ALG_AUTH, ALG_CRYPT, ALG_COMP, ENCAP, TMPL = range(1, 6)
-REPLAY_VAL, SRCADDR, POLICY_TYPE, ALG_AEAD, ALG_AUTH_TRUNC, MARK, TFCPAD, REPLAY_ESN_VAL, IF_ID = 10, 13, 16, 18, 20, 21, 22, 23, 31
+REPLAY_VAL, SRCADDR, POLICY_TYPE, MOVES, ALG_AEAD, ALG_AUTH_TRUNC = 10, 13, 16, 17, 18, 20
+MARK, TFCPAD, REPLAY_ESN_VAL, IF_ID = 21, 22, 23, 31
 ESP, AH, COMP = 50, 51, 108
 INFINITE = 2**64 - 1
 NO_LIMITS = struct.pack("=8Q", *[INFINITE] * 4, *[0] * 4)
@@ -58,8 +59,18 @@ def policy_id(direction, *, selected=None, index=0):
     return (selected or selector("10.1.0.0", "10.0.0.0", (16, 24))) + struct.pack("=IB3x", index, direction)
 
 
-def template(*, ends=ENDS, protocol=ESP, mode=1, family=socket.AF_INET, optional=0, reqid=1):
-    head = address(ends[1]) + struct.pack(">IB3x", 0, protocol) + struct.pack("=HH", family, 0)
+def move(old, new, reqid=0, mode=1, family=socket.AF_INET):
+    """Returns a move of MIGRATE from the source and destination `old` to those of `new`."""
+    ends = b"".join(map(address, (old[1], old[0], new[1], new[0])))
+    return ends + struct.pack("=BBHIHH", ESP, mode, 0, reqid, family, family)
+
+
+def migration(direction, *moves, selected=None):
+    return policy_id(direction, selected=selected) + attribute(MOVES, b"".join(moves))
+
+
+def template(*, ends=ENDS, protocol=ESP, mode=1, family=socket.AF_INET, optional=0, reqid=1, spi=0):
+    head = address(ends[1]) + struct.pack(">IB3x", spi, protocol) + struct.pack("=HH", family, 0)
     return head + address(ends[0]) + struct.pack("=IBBBx3I", reqid, mode, 0, optional, *[0xFFFFFFFF] * 3)
 
 

@@ -16,6 +16,7 @@
 #include "control/config_together.h"
 #include "control/device_arguments.h"
 #include "control/duration.h"
+#include "control/stage_graph.h"
 #include "penumbra/engine.h"
 #include "penumbra/function.h"
 
@@ -23,7 +24,6 @@ namespace penumbra::control {
 namespace {
 
 constexpr std::size_t kMaxPorts = 1024;
-constexpr std::size_t kMaxStages = 64;
 constexpr std::size_t kMaxPortName = 31;
 constexpr std::uint64_t kBuiltInMac = 0x020000000000;  // Locally administered; a port's position from 1 is added.
 constexpr std::uint64_t kMinMtu = 68;                  // RFC 791.
@@ -252,6 +252,21 @@ std::chrono::microseconds read_sleep(const ConfigNode& node) {
   return *time;
 }
 
+/// Reads a map from outcomes of a function to the stages that these packets continue with.
+std::vector<GoTo> read_go_to(const ConfigNode& node) {
+  std::vector<GoTo> all;
+  if (!node.present()) return all;
+  if (!node.is_map()) throw node.error("expected outcomes with the stages that follow them (`pass: ipv4`)");
+  for (const auto& key : node.keys()) {
+    const ConfigNode value = node.get(key);
+    if (std::ranges::find(all, key, &GoTo::reason) != all.end()) {
+      throw value.error("key " + quote(key) + " is given twice in go_to");
+    }
+    all.push_back({.reason = key, .stage = value.text(), .location = value.location()});
+  }
+  return all;
+}
+
 StageConfig read_stage(const ConfigNode& entry, const std::string& default_engine) {
   if (!entry.is_map() && !entry.is_scalar()) throw entry.error("expected a function's name, or its name and its keys");
   const auto names = entry.is_map() ? entry.keys() : std::vector{entry.text()};
@@ -269,22 +284,25 @@ StageConfig read_stage(const ConfigNode& entry, const std::string& default_engin
   if (!entry.is_map() || config.is_null()) return {names[0], default_engine, config.empty_map(), place};
   if (!config.is_map()) return {names[0], default_engine, config, place};
   const auto keys = config.keys();
-  const ConfigNode engine = config.get("engine");
+  const ConfigNode engine = config.get("engine"), go_to = config.get("go_to");
   // The function checks every other key.
-  if (std::count(keys.begin(), keys.end(), "engine") > 1) throw engine.error("key 'engine' is given twice");
-  return {names[0], engine.present() ? engine.checked_text(check_engine) : default_engine, config.without("engine"),
-          place};
+  for (const auto& [key, value] : {std::pair("engine", engine), std::pair("go_to", go_to)}) {
+    if (std::ranges::count(keys, key) > 1) throw value.error(fmt::format("key '{}' is given twice", key));
+  }
+  return {names[0], engine.present() ? engine.checked_text(check_engine) : default_engine,
+          config.without("engine").without("go_to"), place, read_go_to(go_to)};
 }
 
 std::vector<StageConfig> read_pipeline(const ConfigNode& node, const std::string& engine) {
   const auto elements = node.list();
-  if (elements.size() > kMaxStages) {
-    throw node.error("expected at most " + std::to_string(kMaxStages) + " functions, found " +
+  if (elements.size() > kMostStages) {
+    throw node.error("expected at most " + std::to_string(kMostStages) + " functions, found " +
                      std::to_string(elements.size()));
   }
   std::vector<StageConfig> stages;
   stages.reserve(elements.size());
   for (const auto& element : elements) stages.push_back(read_stage(element, engine));
+  resolve_go_to(stages);
   return stages;
 }
 

@@ -21,13 +21,24 @@
 
 namespace penumbra::control {
 
-/// Holds one entry of `pipeline:`. `config` is a map without `engine:`, which is empty for `- NAME` and `- NAME:`. If
-/// the file has something other than a map, `config` is that value, and the function refuses it.
+/// Holds one entry of a stage's `go_to:`. Packets with that outcome continue with the stage `target`.
+struct GoTo {
+  static constexpr std::string_view kPass = "pass";  ///< The outcome of packets on which the function does not decide.
+  std::string reason;                                ///< A reason of the function for drops or punts, or kPass.
+  std::string stage;                                 ///< The name of the stage in the file.
+  SourceLocation location = {};
+  std::uint16_t target = 0;  ///< The index of the stage.
+};
+
+/// Holds one entry of `pipeline:`. `config` is a map without `engine:` and `go_to:`, which is empty for `- NAME` and
+/// `- NAME:`. If the file has something other than a map, `config` is that value, and the function refuses it.
 struct StageConfig {
   std::string function;
   std::string engine;  ///< The entry's own `engine:`, else the file's.
   ConfigNode config;   ///< The function's own keys.
   SourceLocation location = {};
+  // NOLINTNEXTLINE(readability-redundant-member-init): initialisers may omit the member
+  std::vector<GoTo> go_to = {};
 };
 
 /// `punts:`, limits in packets per second for punts to the host. `own` has the reasons with a limit of their own, such

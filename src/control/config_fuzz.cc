@@ -3,6 +3,8 @@
 // Any text is either read as a configuration or refused. A configuration that is read keeps the promises of config.h.
 // Its ports and stages survive printing and reading back. A device cannot be printed, so every device is printed as
 // `none`.
+#include <yaml-cpp/yaml.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -10,6 +12,7 @@
 #include <string>
 
 #include "control/config.h"
+#include "control/stage_graph.h"
 #include "penumbra/function.h"
 #include "testing/fuzzing.h"
 
@@ -37,8 +40,16 @@ std::string written(const RouterConfig& config) {
   out << "workers: {cores: [";
   for (const unsigned core : config.cores) out << core << ", ";
   out << "]}\npipeline:\n";
-  for (const auto& stage : config.pipeline)
-    out << "- {" << stage.function << ": {engine: \"" << stage.engine << "\"}}\n";
+  const auto names = penumbra::control::stage_names(config.pipeline);
+  for (const auto& stage : config.pipeline) {
+    YAML::Emitter go_to;  // A reason may be any text.
+    go_to << YAML::Flow << YAML::BeginMap;
+    for (const auto& each : stage.go_to) {
+      go_to << YAML::DoubleQuoted << each.reason << YAML::Value << names[each.target];
+    }
+    go_to << YAML::EndMap;
+    out << "- {" << stage.function << ": {engine: \"" << stage.engine << "\", go_to: " << go_to.c_str() << "}}\n";
+  }
   return out.str();
 }
 
@@ -55,7 +66,8 @@ void check(const RouterConfig& config) {
   require(!config.ports.empty() && !config.cores.empty() && !config.pipeline.empty() && !config.control.socket.empty());
   for (const auto& stage : config.pipeline) {
     require(penumbra::find_function(stage.function) != nullptr && !stage.engine.empty());
-    if (stage.config.is_map()) require(!stage.config.get("engine").present());
+    if (stage.config.is_map()) require(!stage.config.get("engine").present() && !stage.config.get("go_to").present());
+    for (const auto& go_to : stage.go_to) require(go_to.target < config.pipeline.size());
   }
 }
 

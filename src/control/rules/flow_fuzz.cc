@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "control/rules/flow_syntax.h"
+#include "control/rules/openflow10.h"
 #include "testing/fuzzing.h"
 
 namespace {
@@ -30,9 +31,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::ostringstream written;
     rules::write_flows(written, flows);
     const rules::FlowList back = rules::parse_flows(written.str(), "written");
-    if (back.list.rules != flows.list.rules || back.actions != flows.actions ||
-        back.action_lists != flows.action_lists) {
-      std::abort();
+    if (back.flows.size() != flows.flows.size() || back.action_lists != flows.action_lists) std::abort();
+    for (std::size_t i = 0; i < flows.flows.size(); ++i) {
+      const rules::Flow &flow = flows.flows[i], &again = back.flows[i];
+      if (again.match != flow.match || again.priority != flow.priority || again.actions != flow.actions) std::abort();
+      const auto narrow = rules::openflow10(flow.match);
+      if (narrow && rules::from_openflow10(*narrow) != flow.match) std::abort();
     }
   });
   penumbra::fuzzing::read_or_refuse([text] {

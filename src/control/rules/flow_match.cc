@@ -7,10 +7,17 @@
 
 #include "control/rules/flow_action.h"
 #include "control/rules/number.h"
+#include "control/rules/openflow10.h"
 #include "penumbra/ip.h"
 
 namespace penumbra::control::rules {
 namespace {
+
+using packet_fields::all_bits;
+using packet_fields::Field;
+using packet_fields::kTagPresent;
+using packet_fields::MaskedNumber;
+using packet_fields::Number;
 
 constexpr std::string_view kFlowBlanks = ", \t\r\n";
 
@@ -35,22 +42,19 @@ std::string_view require_value(const Line& line, const FlowWord& word) {
 
 bool FlowMatchReader::take(const FlowWord& word) {
   if (!word.has_value) {
-    if (is_ipv6_protocol(word.key)) {
-      throw line_.error(word.key,
-                        fmt::format("'{}': OpenFlow 1.0 has no fields of IPv6 but its ethertype, 'ipv6'", word.key));
-    }
     if (const ProtocolName* const protocol = find_protocol_name(word.key); protocol != nullptr) {
-      set(openflow::kEthertype, protocol->ethertype, openflow::kEthertype.ones(), word.whole);
-      if (protocol->protocol) set(protocol_place(RuleFields::openflow), *protocol->protocol, 0xFF, word.whole);
+      set(Field::eth_type, {{0, protocol->ethertype}, all_bits(16)}, 0, word.whole);
+      if (protocol->protocol) set(Field::nw_proto, {{0, *protocol->protocol}, all_bits(8)}, 0, word.whole);
       return true;
     }
   }
+  constexpr std::uint64_t kVidBits = kTagPresent | kVlanBits;
   if (word.key == "dl_vlan") {
     take_vlan(word.whole, require_value(line_, word));
   } else if (word.key == "dl_vlan_pcp" || word.key == "vlan_pcp") {
     take_vlan_priority(word.whole, require_value(line_, word));
-  } else if (word.key == "vlan_tci") {
-    take_vlan_tci(word.whole, require_value(line_, word));
+  } else if (word.key == "vlan_tci" || word.key == "vlan_vid") {
+    take_tag(word.whole, require_value(line_, word), word.key == "vlan_tci" ? kWholeTci : kVidBits);
   } else {
     const FlowField* const field = find_flow_field(word.key);
     if (field == nullptr) return false;
@@ -59,11 +63,9 @@ bool FlowMatchReader::take(const FlowWord& word) {
   return true;
 }
 
-RuleMatch FlowMatchReader::finish() {
+SparseMatch FlowMatchReader::finish() {
   finish_vlan();
   check_layers();
-  if (what_ == What::rule) return normalised(match_, RuleFields::openflow);
-  if (openflow::kVlan.get(match_.mask) == 0) openflow::kVlan.set(match_.value, openflow::kNoVlan);
   return match_;
 }
 
@@ -86,58 +88,88 @@ std::uint64_t FlowMatchReader::number(std::string_view word, std::uint64_t most,
   throw line_.error(word, fmt::format("expected {} from 0 to {}, found {}", what, most, quote(word)));
 }
 
-std::uint64_t FlowMatchReader::operand(const FlowField& field, std::string_view word) const {
+Number FlowMatchReader::operand(const FlowField& field, std::string_view word) const {
   switch (field.form) {
     case FlowForm::number:
-      return number(word, field.most, "a number");
+      return {0, number(word, field.most, "a number")};
     case FlowForm::port:
-      if (const auto port = parse_flow_port(word)) return *port;
+      if (const auto port = parse_flow_port(word)) return {0, *port};
       throw line_.error(word,
                         fmt::format("expected the number of a port, 0 to 65535, or LOCAL, found {}", quote(word)));
     case FlowForm::mac:
-      if (const auto mac = parse_mac_address(word)) return mac->value;
+      if (const auto mac = parse_mac_address(word)) return {0, mac->value};
       throw line_.error(word, fmt::format("expected a MAC address (aa:bb:cc:dd:ee:ff), found {}", quote(word)));
     case FlowForm::address:
-      if (const auto address = parse_ipv4_address(word)) return address->value;
+      if (const auto address = parse_ipv4_address(word)) return {0, address->value};
       throw line_.error(word, fmt::format("expected an IPv4 address (A.B.C.D), found {}", quote(word)));
+    case FlowForm::ipv6_address:
+      if (const auto address = parse_ipv6_address(word)) return {address->high, address->low};
+      throw line_.error(word, fmt::format("expected an IPv6 address (X:X::X), found {}", quote(word)));
     case FlowForm::tos:
-      if (const auto tos = parse_number(word, field.most); tos && *tos % 4 == 0) return *tos;
+      if (const auto tos = parse_number(word, field.most); tos && *tos % 4 == 0) return {0, *tos};
       throw line_.error(word, fmt::format("expected a ToS from 0 to 252, a multiple of 4, found {}", quote(word)));
     case FlowForm::dscp:
-      return number(word, field.most, "a DSCP") << 2;
+      return {0, number(word, field.most, "a DSCP") << 2};
+    case FlowForm::tcp_flags:
+    case FlowForm::fragment:
+      break;
   }
-  return 0;
+  return {};
 }
 
-std::uint64_t FlowMatchReader::mask_of(const FlowField& field, std::string_view word) const {
-  if (field.form == FlowForm::address) {
-    if (const auto length = parse_number(word, Ipv4::kBits)) {
-      return Ipv4Prefix{.address = {}, .length = static_cast<std::uint8_t>(*length)}.mask();
+Number FlowMatchReader::mask_of(const FlowField& field, std::string_view word) const {
+  const unsigned bits = place_of(field.field).bits;
+  if (field.form == FlowForm::address || field.form == FlowForm::ipv6_address) {
+    if (const auto length = parse_number(word, bits)) {
+      return packet_fields::prefix_mask(static_cast<unsigned>(*length), bits);
     }
   }
   return operand(field, word);
 }
 
+MaskedNumber FlowMatchReader::masked_operand(const FlowField& field, std::string_view text) const {
+  if (field.form == FlowForm::fragment || field.form == FlowForm::tcp_flags) {
+    const bool is_fragment = field.form == FlowForm::fragment;
+    if (const auto bits = is_fragment ? parse_fragment(text) : parse_tcp_flags(text)) {
+      return {{0, bits->value}, {0, bits->mask}};
+    }
+    throw line_.error(text, fmt::format("expected {}, found {}",
+                                        is_fragment ? "no, yes, first, later or not_later"
+                                                    : "flags of TCP such as +syn-ack, or VALUE/MASK",
+                                        quote(text)));
+  }
+  const Operand given = split(text, field.maskable);
+  Number mask = field.part != 0 ? Number{0, field.part} : all_bits(place_of(field.field).bits);
+  const Number value = operand(field, given.value);
+  if (given.mask) mask = mask_of(field, *given.mask);
+  return {{value.high & mask.high, value.low & mask.low}, mask};
+}
+
 void FlowMatchReader::take_field(const FlowField& field, std::string_view whole, std::string_view text) {
   if (says_nothing(text)) return;
-  const Operand given = split(text, field.maskable);
-  const std::uint64_t value = operand(field, given.value);
-  std::uint64_t mask = field.place.ones();
-  if (given.mask) mask = mask_of(field, *given.mask);
-  if (field.place == kTosPlace) mask = openflow::kTosMask;
-  if (mask == 0) return;
-  set(field.place, value & mask, mask, whole);
+  const MaskedNumber number = masked_operand(field, text);
+  if (number.mask == Number{}) return;
+  set(field.field, number, field.part, whole);
   if (field.layer != FlowLayer::any) needs_.push_back({whole, field.layer});
 }
 
-/// Sets a field. The same value may be given twice, as in `tcp,nw_proto=6`.
-void FlowMatchReader::set(Place place, std::uint64_t value, std::uint64_t mask, std::string_view word) {
-  const std::uint64_t known = place.get(match_.mask);
-  if (known != 0 && (known != mask || place.get(match_.value) != value)) {
+/// Sets a field, or a part of it. The same value may be given twice, as in `tcp,nw_proto=6`.
+void FlowMatchReader::set(Field field, MaskedNumber number, std::uint64_t part, std::string_view word) {
+  Number value = get(match_.value, field), mask = get(match_.mask, field);
+  const Number of_part = part != 0 ? Number{0, part} : all_bits(place_of(field).bits);
+  const Number known{mask.high & of_part.high, mask.low & of_part.low};
+  const Number same{value.high & of_part.high, value.low & of_part.low};
+  if (known != Number{} && (known != number.mask || same != number.value)) {
     throw line_.error(word, fmt::format("{} contradicts an earlier word", quote(word)));
   }
-  place.set(match_.value, value);
-  place.set(match_.mask, mask);
+  packet_fields::set(match_.value, field, {value.high | number.value.high, value.low | number.value.low});
+  packet_fields::set(match_.mask, field, {mask.high | number.mask.high, mask.low | number.mask.low});
+}
+
+/// Adds bits of the tag.
+void FlowMatchReader::set_tag(std::uint64_t value, std::uint64_t mask) {
+  packet_fields::set(match_.value, Field::vlan_tci, {0, get(match_.value, Field::vlan_tci).low | value});
+  packet_fields::set(match_.mask, Field::vlan_tci, {0, get(match_.mask, Field::vlan_tci).low | mask});
 }
 
 void FlowMatchReader::take_vlan(std::string_view whole, std::string_view text) {
@@ -146,11 +178,11 @@ void FlowMatchReader::take_vlan(std::string_view whole, std::string_view text) {
     throw line_.error(whole, fmt::format("{} cannot be combined with {}", quote(whole), quote(vlan_word_)));
   vlan_word_ = whole;
   const auto vlan = parse_number(split(text, false).value, openflow::kNoVlan);
-  if (!vlan || (*vlan > 4095 && *vlan != openflow::kNoVlan)) {
+  if (!vlan || (*vlan > kVlanBits && *vlan != openflow::kNoVlan)) {
     throw line_.error(text, fmt::format("expected a VLAN from 0 to 4095, or 0xffff for none, found {}", quote(text)));
   }
-  openflow::kVlan.set(match_.value, *vlan);
-  openflow::kVlan.set(match_.mask, openflow::kVlan.ones());
+  has_no_tag_ = *vlan == openflow::kNoVlan;
+  if (!has_no_tag_) set_tag(kTagPresent | *vlan, kTagPresent | kVlanBits);
 }
 
 void FlowMatchReader::take_vlan_priority(std::string_view whole, std::string_view text) {
@@ -159,57 +191,56 @@ void FlowMatchReader::take_vlan_priority(std::string_view whole, std::string_vie
     throw line_.error(whole, fmt::format("{} cannot be combined with {}", quote(whole), quote(priority_word_)));
   }
   priority_word_ = whole;
-  openflow::kVlanPriority.set(match_.value,
-                              number(split(text, false).value, openflow::kVlanPriorityMask, "a priority"));
-  openflow::kVlanPriority.set(match_.mask, openflow::kVlanPriorityMask);
+  const std::uint64_t priority = number(split(text, false).value, openflow::kVlanPriorityMask, "a priority");
+  set_tag(priority << kTciPriorityShift, openflow::kVlanPriorityMask << kTciPriorityShift);
 }
 
-/// Reads the tag's 16 bits: priority, a bit that is set if there is a tag, VLAN. Without a tag all bits are 0.
-void FlowMatchReader::take_vlan_tci(std::string_view whole, std::string_view text) {
-  constexpr std::uint64_t kTag = 0x1000, kVlanBits = 0x0FFF;
-  constexpr unsigned kPriorityShift = 13;
+/// Reads `bits` of the tag's 16 bits: priority, a bit that is set if there is a tag, VLAN. Without a tag all bits are
+/// 0.
+void FlowMatchReader::take_tag(std::string_view whole, std::string_view text, std::uint64_t bits) {
   if (says_nothing(text)) return;
-  for (const std::string_view other : {vlan_word_, priority_word_}) {
+  const bool has_priority = bits == kWholeTci;
+  for (const std::string_view other : {vlan_word_, has_priority ? priority_word_ : std::string_view{}}) {
     if (!other.empty())
       throw line_.error(whole, fmt::format("{} cannot be combined with {}", quote(whole), quote(other)));
   }
   const Operand given = split(text, true);
-  const std::uint64_t mask = given.mask ? number(*given.mask, 0xFFFF, "a mask") : 0xFFFF;
-  const std::uint64_t value = number(given.value, 0xFFFF, "a number") & mask;
+  const std::uint64_t mask = given.mask ? number(*given.mask, bits, "a mask") : bits;
+  const std::uint64_t value = number(given.value, bits, "a number") & mask;
   if (mask == 0) return;
-  vlan_word_ = priority_word_ = whole;
-  const bool asks_for_none = (mask & kTag) != 0 && (value & kTag) == 0;
-  if (asks_for_none && value != 0) {
+  vlan_word_ = whole;
+  if (has_priority) priority_word_ = whole;
+  has_no_tag_ = (mask & kTagPresent) != 0 && (value & kTagPresent) == 0;
+  if (has_no_tag_ && value != 0) {
     throw line_.error(text,
                       fmt::format("{} matches nothing: where there is no tag (0x1000), all bits are 0", quote(text)));
   }
-  if (!asks_for_none && value == 0) {
-    throw line_.error(text, fmt::format("{} matches packets with and without a tag, which no mask of VLAN and priority "
-                                        "can say; add 0x1000 to the mask",
-                                        quote(text)));
-  }
-  openflow::kVlan.set(match_.value, asks_for_none ? openflow::kNoVlan : value & kVlanBits);
-  openflow::kVlan.set(match_.mask, asks_for_none ? openflow::kVlan.ones() : openflow::kTaggedMask | (mask & kVlanBits));
-  if (asks_for_none) return;
-  openflow::kVlanPriority.set(match_.value, value >> kPriorityShift);
-  openflow::kVlanPriority.set(match_.mask, mask >> kPriorityShift);
+  if (has_no_tag_) return;
+  const std::uint64_t tag = value != 0 ? kTagPresent : 0;  // With a value of 0 the packet may have no tag.
+  set_tag(value | tag, mask | tag);
 }
 
 /// Requires a tag for a match with a priority.
 void FlowMatchReader::finish_vlan() {
-  if (openflow::kVlanPriority.get(match_.mask) == 0) return;
-  if (openflow::kVlan.get(match_.mask) != 0) {
-    if (openflow::kVlan.get(match_.value) != openflow::kNoVlan) return;
-    throw line_.error(priority_word_, "a packet without a tag (dl_vlan=0xffff) has no priority");
+  const bool names_priority = !priority_word_.empty() && priority_word_ != vlan_word_;
+  if (has_no_tag_) {
+    if (names_priority) throw line_.error(priority_word_, "a packet without a tag (dl_vlan=0xffff) has no priority");
+    packet_fields::set(match_.mask, Field::vlan_tci, {0, kWholeTci});
+    return;
   }
-  if (what_ == What::header)
+  if (!names_priority) return;
+  if (what_ == What::header && vlan_word_.empty())
     throw line_.error(priority_word_, "a header with a priority has a VLAN: 'dl_vlan' is missing");
-  openflow::kVlan.set(match_.mask, openflow::kTaggedMask);
+  set_tag(kTagPresent, kTagPresent);
 }
 
 void FlowMatchReader::check_layers() const {
+  const PacketKind kind = kind_of(match_);
   for (const auto& [word, layer] : needs_) {
-    if (has_layer(match_, layer)) continue;
+    if (has_layer(kind, layer)) continue;
+    PacketKind whole = kind;
+    whole.is_later_fragment = false;
+    if (has_layer(whole, layer)) throw line_.error(word, fmt::format("later fragments have no {}", quote(word)));
     throw line_.error(word, fmt::format("{} needs {} in the same flow", quote(word), words_for(layer)));
   }
 }

@@ -32,9 +32,9 @@ class FlowMatchReader {
 
   /// Consumes the word if it is a field or the name of a protocol, and returns true if so. Throws InputError.
   bool take(const FlowWord& word);
-  /// Returns the normalised match after all words were taken. For a header, the values of the match are the header's
-  /// words. Throws InputError for a field without its prerequisites.
-  RuleMatch finish();
+  /// Returns the match after all words were taken. For a header, the values of the match are those of the header.
+  /// Throws InputError for a field without its prerequisites.
+  SparseMatch finish();
 
  private:
   /// Holds a value and its mask as written.
@@ -46,19 +46,22 @@ class FlowMatchReader {
   void take_field(const FlowField& field, std::string_view whole, std::string_view text);
   void take_vlan(std::string_view whole, std::string_view text);
   void take_vlan_priority(std::string_view whole, std::string_view text);
-  void take_vlan_tci(std::string_view whole, std::string_view text);
-  void set(Place place, std::uint64_t value, std::uint64_t mask, std::string_view word);
+  void take_tag(std::string_view whole, std::string_view text, std::uint64_t bits);
+  void set_tag(std::uint64_t value, std::uint64_t mask);
+  void set(packet_fields::Field field, packet_fields::MaskedNumber number, std::uint64_t part, std::string_view word);
   std::uint64_t number(std::string_view word, std::uint64_t most, std::string_view what) const;
-  std::uint64_t operand(const FlowField& field, std::string_view word) const;
-  std::uint64_t mask_of(const FlowField& field, std::string_view word) const;
+  packet_fields::Number operand(const FlowField& field, std::string_view word) const;
+  packet_fields::Number mask_of(const FlowField& field, std::string_view word) const;
+  packet_fields::MaskedNumber masked_operand(const FlowField& field, std::string_view text) const;
   bool says_nothing(std::string_view text) const;
   void check_layers() const;
   void finish_vlan();
 
   const Line& line_;
   What what_;
-  RuleMatch match_;
+  SparseMatch match_;
   std::string_view vlan_word_, priority_word_;  ///< Words that have set the VLAN and the priority.
+  bool has_no_tag_ = false;                     ///< The words say that there is no tag.
   struct Need {
     std::string_view word;
     FlowLayer layer;

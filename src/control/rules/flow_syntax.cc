@@ -8,9 +8,9 @@
 #include <ostream>
 #include <unordered_map>
 
-#include "base/text_file.h"
 #include "control/rules/flow_match.h"
 #include "control/rules/number.h"
+#include "control/rules/openflow10.h"
 
 namespace penumbra::control::rules {
 namespace {
@@ -55,7 +55,7 @@ FlowList FlowParser::parse(std::string_view text, const std::string& name) {
   for (Line line; reader.next(line);) {
     const std::string_view first = line.peek();
     if (first == "NXST_FLOW" || first == "OFPST_FLOW") continue;  // The first line of a dump.
-    if (flows_.list.rules.size() == kMostRules) {
+    if (flows_.flows.size() == kMostRules) {
       throw line.error(first, fmt::format("there are over {} flows", kMostRules));
     }
     parse_flow(line);
@@ -71,10 +71,10 @@ void FlowParser::parse_flow(const Line& line) {
   for (FlowWord word = take_flow_word(rest); !word.whole.empty(); word = take_flow_word(rest)) {
     if (word.key == "actions" || word.key == "action") {
       if (!word.has_value) require_value(line, word);
-      Rule rule{.match = match.finish(), .priority = priority};
-      flows_.actions.push_back(actions_of(line, std::string_view(word.value.begin(), rest.end())));
-      flows_.list.rules.push_back(rule);
-      flows_.list.lines.push_back(static_cast<std::uint32_t>(line.number()));
+      flows_.flows.push_back({.match = match.finish(),
+                              .priority = priority,
+                              .line = static_cast<std::uint32_t>(line.number()),
+                              .actions = actions_of(line, std::string_view(word.value.begin(), rest.end()))});
       return;
     }
     if (word.key == "priority") {
@@ -87,7 +87,7 @@ void FlowParser::parse_flow(const Line& line) {
       }
       priority = static_cast<std::uint16_t>(*number);
     } else if (!match.take(word) && !skip(line, word)) {
-      throw line.unexpected(word.key, "a field of OpenFlow 1.0", words_of_a_flow());
+      throw line.unexpected(word.key, "a field of flows", words_of_a_flow());
     }
   }
   throw line.error(rest, "the flow has no 'actions='");
@@ -118,24 +118,36 @@ std::uint32_t FlowParser::actions_of(const Line& line, std::string_view text) {
 
 }  // namespace
 
-FlowList read_flows(const std::filesystem::path& file) {
-  return parse_flows(read_text_file(file), file.string());
-}
-
 FlowList parse_flows(std::string_view text, const std::string& name) {
   return FlowParser().parse(text, name);
+}
+
+RuleList parse_flow_rules(std::string_view text, const std::string& name) {
+  const FlowList list = parse_flows(text, name);
+  RuleList rules{.fields = RuleFields::openflow, .rules = {}, .lines = {}};
+  rules.rules.reserve(list.flows.size());
+  rules.lines.reserve(list.flows.size());
+  for (const Flow& flow : list.flows) {
+    const auto match = openflow10(flow.match);
+    if (!match) {
+      throw InputError({.file = name, .line = static_cast<int>(flow.line)},
+                       "the flow matches fields that OpenFlow 1.0 does not have, which only gswitch can search");
+    }
+    rules.rules.push_back({.match = *match, .priority = flow.priority});
+    rules.lines.push_back(flow.line);
+  }
+  return rules;
 }
 
 void write_flows(std::ostream& out, const FlowList& flows) {
   std::vector<std::string> actions;
   actions.reserve(flows.action_lists.size());
   for (const auto& list : flows.action_lists) actions.push_back("actions=" + to_string(list) + "\n");
-  for (std::size_t i = 0; i < flows.list.rules.size(); ++i) {
-    const Rule& rule = flows.list.rules[i];
-    std::string text = rule.priority == kDefaultFlowPriority ? "" : fmt::format("priority={}", rule.priority);
-    const std::string match = flow_match_text(rule.match);
+  for (const Flow& flow : flows.flows) {
+    std::string text = flow.priority == kDefaultFlowPriority ? "" : fmt::format("priority={}", flow.priority);
+    const std::string match = flow_match_text(flow.match);
     text += (text.empty() || match.empty() ? "" : ",") + match;
-    out << text << (text.empty() ? "" : " ") << actions[flows.actions[i]];
+    out << text << (text.empty() ? "" : " ") << actions[flow.actions];
   }
 }
 
@@ -144,9 +156,13 @@ RuleWords parse_flow_key(Line& line) {
   if (line.peek().empty()) throw line.error(rest, "expected the fields of a header, found the end of the line");
   FlowMatchReader header(line, FlowMatchReader::What::header);
   for (FlowWord word = take_flow_word(rest); !word.whole.empty(); word = take_flow_word(rest)) {
-    if (!header.take(word)) throw line.unexpected(word.key, "a field of OpenFlow 1.0", flow_field_names());
+    if (!header.take(word)) throw line.unexpected(word.key, "a field of a header", flow_field_names());
   }
-  return header.finish().value;
+  const auto match = openflow10(header.finish());
+  if (!match) throw line.error(line.peek(), "the header has fields that OpenFlow 1.0 does not have");
+  RuleWords key = match->value;
+  if (openflow::kVlan.get(match->mask) == 0) openflow::kVlan.set(key, openflow::kNoVlan);
+  return key;
 }
 
 }  // namespace penumbra::control::rules

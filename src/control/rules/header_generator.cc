@@ -39,12 +39,10 @@ std::uint64_t draw_port(Random& random, std::uint64_t value, std::uint64_t mask,
 
 /// Clears the fields that a packet of this ethertype and protocol does not have.
 void clear_what_is_not_there(RuleWords& key) {
-  RuleMatch match;
-  match.value = key;
-  match.mask.fill(~std::uint64_t{0});
-  if (!has_layer(match, FlowLayer::ip_or_arp)) key[openflow::kSource.word] = key[kFlowProtocol.word] = 0;
-  if (!has_layer(match, FlowLayer::ip)) kTosPlace.set(key, 0);
-  if (has_layer(match, FlowLayer::ports)) return;
+  const PacketKind kind{.ethertype = openflow::kEthertype.get(key), .protocol = kFlowProtocol.get(key)};
+  if (!has_layer(kind, FlowLayer::ipv4_or_arp)) key[openflow::kSource.word] = key[kFlowProtocol.word] = 0;
+  if (!has_layer(kind, FlowLayer::ipv4)) kTosPlace.set(key, 0);
+  if (has_layer(kind, FlowLayer::ipv4) && has_layer(kind, FlowLayer::ports)) return;
   kFlowSourcePort.set(key, 0);
   kFlowDestinationPort.set(key, 0);
 }

@@ -14,7 +14,7 @@ RuleList read_rules(const std::filesystem::path& file) {
 RuleList parse_rules(std::string_view text, const std::string& name) {
   LineReader reader(text, name);
   Line first;
-  if (reader.next(first) && !first.peek().starts_with('@')) return parse_flows(text, name).list;
+  if (reader.next(first) && !first.peek().starts_with('@')) return parse_flow_rules(text, name);
   return parse_classbench(text, name);
 }
 

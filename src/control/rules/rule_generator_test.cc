@@ -15,6 +15,7 @@
 #include "control/rules/classbench.h"
 #include "control/rules/flow_syntax.h"
 #include "control/rules/header_generator.h"
+#include "control/rules/openflow10.h"
 #include "control/rules/rule_file.h"
 #include "testing/message_of.h"
 
@@ -29,8 +30,9 @@ std::string rules_text(RuleFields fields, const std::vector<Rule>& rules) {
     write_classbench(text, fields, rules);
   } else {
     FlowList flows;
-    flows.list.rules = rules;
-    flows.actions.assign(rules.size(), 0);
+    for (const Rule& rule : rules) {
+      flows.flows.push_back({.match = from_openflow10(rule.match), .priority = rule.priority});
+    }
     flows.action_lists.emplace_back();
     write_flows(text, flows);
   }

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/xfrm/keeper.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,8 +13,10 @@
 #include <cstring>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 #include "base/log.h"
+#include "base/unix_socket.h"
 
 namespace penumbra::control::xfrm {
 namespace {
@@ -38,35 +35,6 @@ constexpr rlim_t kOwnDescriptors = 16;  // For the marks, the socket, the log an
 
 std::uint64_t wall_clock() {
   return static_cast<std::uint64_t>(time(nullptr));
-}
-
-/// Only one keeper may own a socket. The lock ends with the process.
-FileDescriptor take_lock(const std::filesystem::path& socket) {
-  const std::string path = socket.string() + ".lock";
-  FileDescriptor lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!lock) fail("cannot open " + path);
-  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) fail("another keeper has " + socket.string());
-  return lock;
-}
-
-FileDescriptor listen_at(const std::filesystem::path& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.string().size() >= sizeof address.sun_path) {
-    errno = ENAMETOOLONG;
-    fail("cannot listen on " + path.string());
-  }
-  std::memcpy(address.sun_path, path.c_str(), path.string().size());
-  FileDescriptor listening(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!listening) fail("cannot make a socket");
-  unlink(path.c_str());  // The lock proves that nobody listens.
-  const mode_t mask = umask(0177);
-  const bool bound = bind(listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  umask(mask);
-  if (!bound) fail("cannot listen on " + path.string());
-  constexpr int kBacklog = 64;
-  if (listen(listening.get(), kBacklog) != 0) fail("cannot listen on " + path.string());
-  return listening;
 }
 
 /// Returns Linux's lifetime of larval SAs, which daemons set to the time of a negotiation.
@@ -89,19 +57,17 @@ std::size_t raise_descriptor_limit() {
 }  // namespace
 
 bool protect_process() {
-  prctl(PR_SET_DUMPABLE, 0);
-  const rlimit none{0, 0};
-  setrlimit(RLIMIT_CORE, &none);
+  forbid_dumps();
   return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
 }
 
 SaKeeper::SaKeeper(const KeeperFiles& files)
     : path_(files.socket),
-      lock_(take_lock(files.socket)),
+      lock_(lock_socket(files.socket)),
       marks_(files.marks, files.witness),
       manager_(marks_, &wall_clock, geteuid()),
       room_(kMostDatagram),
-      listening_(listen_at(files.socket)),
+      listening_(listen_at(files.socket, 0600)),
       most_clients_(raise_descriptor_limit()) {
   manager_.set_larval_seconds(larval_seconds());
 }
@@ -117,12 +83,11 @@ void SaKeeper::accept_clients() {
       lacks_descriptors_ = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
       return;
     }
-    ucred peer{};
-    socklen_t length = sizeof peer;
-    if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) continue;
+    const auto user = user_of_peer(socket.get());
+    if (!user) continue;
     auto client = std::make_unique<Client>();
     client->socket = std::move(socket);
-    client->sender.user = peer.uid;
+    client->sender.user = *user;
     clients_.push_back(std::move(client));
     if (!can_accept()) log_warning("xfrm: too many connections; others wait until one ends");
   }
@@ -140,6 +105,8 @@ void SaKeeper::receive(Client& client) {
     }
     const auto length = static_cast<std::size_t>(got);
     Outcome outcome;
+    manager_.set_has_data_plane(
+        std::ranges::any_of(clients_, [](const auto& each) { return listens(*each, PENUMBRA_XFRM_GROUP_DATA_PLANE); }));
     manager_.handle(client.sender, {reinterpret_cast<const std::uint8_t*>(room_.data()), length}, outcome);
     erase_bytes(room_.data(), length);
     queue(client, outcome);
@@ -153,17 +120,27 @@ void SaKeeper::queue(Client& client, Outcome& outcome) {
   if (outcome.dump != nullptr) client.dump = std::move(outcome.dump);
 }
 
+bool SaKeeper::listens(const Client& client, unsigned group) {
+  return (client.sender.groups >> (group - 1) & 1U) != 0 && !client.is_gone;
+}
+
 void SaKeeper::notify(const std::vector<Notification>& notifications) {
   for (const Notification& one : notifications) {
     const bool is_for_data_plane = one.group == PENUMBRA_XFRM_GROUP_DATA_PLANE;
+    bool is_lent = one.lent.empty();
     const std::size_t most = is_for_data_plane ? kMostQueuedOfDataPlane : kMostQueued;
     for (const auto& client : clients_) {
-      if ((client->sender.groups >> (one.group - 1) & 1U) == 0 || client->is_gone) continue;
-      if (client->queue.size() < most) {
-        client->queue.push_back(one.message);
+      if (!listens(*client, one.group)) continue;
+      const bool ends_dump = one.renumbers_sas && client->dump != nullptr && !client->dump->of_policies;
+      if (client->queue.size() < most && !ends_dump) {
+        Buffer& queued = client->queue.emplace_back(one.message);
+        if (!std::exchange(is_lent, true)) queued.insert(queued.end(), one.lent.begin(), one.lent.end());
       } else if (is_for_data_plane) {
         // The data plane must miss nothing. It connects again and asks for everything.
         client->is_gone = true;
+        continue;
+      } else {
+        manager_.lose_notification();
       }
       send(*client);
     }

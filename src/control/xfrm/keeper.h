@@ -23,7 +23,7 @@ struct KeeperFiles {
 /// is the user who connected (SO_PEERCRED). One thread uses it.
 class SaKeeper {
  public:
-  /// Listens. Throws std::system_error, also if another keeper has the socket.
+  /// Listens. Throws std::system_error, also if another process has the socket.
   explicit SaKeeper(const KeeperFiles& files);
   SaKeeper(const SaKeeper&) = delete;
   SaKeeper& operator=(const SaKeeper&) = delete;
@@ -50,6 +50,7 @@ class SaKeeper {
   void send(Client& client);
   void queue(Client& client, Outcome& outcome);
   void notify(const std::vector<Notification>& notifications);
+  static bool listens(const Client& client, unsigned group);
 
   std::filesystem::path path_;
   FileDescriptor lock_;  ///< Precedes the marks, which have one writer.

@@ -98,7 +98,7 @@ Manager::Handler Manager::handler_of(std::uint16_t type) {
     case XFRM_MSG_GETAE:
       return &Manager::get_event;
     case XFRM_MSG_MIGRATE:
-      return &Manager::refuse_migration;
+      return &Manager::migrate;
     case XFRM_MSG_GETSADINFO:
       return &Manager::get_sad_info;
     case XFRM_MSG_NEWSPDINFO:
@@ -142,6 +142,7 @@ void Manager::save_marks(const Sender& sender, Outcome& outcome) {
   try {
     marks_.save(clock_());
   } catch (const std::system_error& failure) {
+    for (Notification& one : outcome.notifications) one.lent.clear();
     for (const Lent& lent : std::views::reverse(outcome.lent)) {
       // An acknowledgement follows the reply, if it was asked for.
       if ((lent.request.nlmsg_flags & NLM_F_ACK) != 0) {
@@ -241,6 +242,7 @@ void Manager::tick(Outcome& outcome) {
     if (expiry_of(sa.settings.limits, sa.usage, sa.dying, now) != Expiry::none) numbers.push_back(number);
   }
   for (const std::uint64_t number : numbers) check_limits(*sad_.find(number), outcome);
+  tell_mappings(outcome);
   numbers.clear();
   for (const auto& [number, policy] : spd_.all()) {
     if (expiry_of(policy.limits, policy.usage, policy.dying, now) != Expiry::none) numbers.push_back(number);
@@ -253,10 +255,6 @@ void Manager::tick(Outcome& outcome) {
 
 KeyView Manager::view_for(const Sender& sender, const Sa& sa) const {
   return is_trusted(sender) || sender.user == sa.sender ? KeyView::full : KeyView::zeroed;
-}
-
-void Manager::refuse_migration(Request& /*request*/) {
-  throw Refused(ENOPROTOOPT, "SAs cannot migrate; delete and add them");
 }
 
 }  // namespace penumbra::control::xfrm

@@ -35,6 +35,9 @@ struct Sender {
 struct Notification {
   unsigned group = 0;
   Buffer message;
+  // NOLINTNEXTLINE(readability-redundant-member-init): initializers may omit the member
+  Buffer lent = {};  ///< Follows the message for one of the listeners: sequence numbers, which nobody else may get.
+  bool renumbers_sas = false;  ///< A dump of SAs that is in progress may miss some, and cannot go on.
 };
 
 /// Continues a dump. A dump ends when `is_done` is true.
@@ -74,12 +77,18 @@ class Manager {
   /// Sets the lifetime of a larval SA in seconds.
   void set_larval_seconds(std::uint64_t seconds) { larval_seconds_ = seconds; }
 
+  /// Sets whether a data plane listens. Without one, SAs are announced without sequence numbers.
+  void set_has_data_plane(bool has) { has_data_plane_ = has; }
+
   /// Handles the requests of one datagram. Bytes after an invalid length are ignored, as in Linux.
   void handle(Sender& sender, std::span<const std::uint8_t> datagram, Outcome& outcome);
   /// Writes the next messages of a dump into an empty buffer: at most `room` bytes, or one message that is longer.
   void continue_dump(const Sender& sender, Dump& dump, std::size_t room, Buffer& buffer);
   /// Reports limits that time has reached. Call it every second.
   void tick(Outcome& outcome);
+
+  /// Counts a message that a listener did not get, because it does not read.
+  void lose_notification() { ++notifications_lost_; }
 
   const Sad& sad() const { return sad_; }
   const Spd& spd() const { return spd_; }
@@ -91,7 +100,7 @@ class Manager {
   static Handler handler_of(std::uint16_t type);
   void handle_one(Sender& sender, std::span<const std::uint8_t> message, Outcome& outcome);
   void begin_dump(Request& request);
-  /// Saves the marks of lent numbers once for a datagram. Without success, the lenders refuse.
+  /// Saves the marks of lent numbers once for a datagram. Without success, nothing is lent.
   void save_marks(const Sender& sender, Outcome& outcome);
 
   void add_sa(Request& request);
@@ -112,13 +121,21 @@ class Manager {
   void set_spd_info(Request& request);
   void set_default(Request& request);
   void get_default(Request& request);
-  void refuse_migration(Request& request);
+  void migrate(Request& request);
 
   void hello(Request& request);
   void lend(Request& request);
+  /// Takes up to `count` sequence numbers for the data plane. Nobody may use them before save_marks(). Throws Refused
+  /// if none is left; then the SA has expired.
+  penumbra_xfrm_lend reserve(Sa& sa, std::uint32_t count, Outcome& outcome);
+  /// Adds the first sequence numbers of an SA to the last notification, which announces it, if a policy waits for it.
+  void lend_first(Sa& sa, Outcome& outcome);
   void take_usage(Request& request);
   void acquire(Request& request);
   void remap(Request& request);
+  void tell_mapping(Sa& sa, const Address& source, std::uint16_t port, Outcome& outcome) const;
+  /// Tells the mappings that had to wait.
+  void tell_mappings(Outcome& outcome);
   void report(Request& request);
   void status(Request& request);
 
@@ -140,7 +157,9 @@ class Manager {
   Sad sad_;
   Spd spd_;
   std::uint64_t larval_seconds_ = 30;
+  bool has_data_plane_ = false;
   std::uint32_t acquires_ = 0;  ///< Number of the last ACQUIRE.
+  std::uint64_t acquires_refused_ = 0, notifications_lost_ = 0;
   std::uint8_t default_in_ = XFRM_USERPOLICY_ACCEPT, default_forward_ = XFRM_USERPOLICY_ACCEPT,
                default_out_ = XFRM_USERPOLICY_ACCEPT;
 };

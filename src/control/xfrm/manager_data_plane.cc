@@ -18,11 +18,18 @@ namespace penumbra::control::xfrm {
 namespace {
 
 constexpr std::uint64_t kLastShortNumber = 0xFFFFFFFF;
-constexpr std::size_t kMostLarval = 4096;  // Waiting SAs of ACQUIRE, so that scans of addresses stay harmless.
+constexpr std::size_t kMostLentBytes = 32768;  // After one message.
+constexpr std::size_t kMostLarval = 4096;      // Waiting SAs of ACQUIRE, so that scans of addresses stay harmless.
 
 /// Returns the last sequence number that an SA may send.
 std::uint64_t last_number(const Sa& sa) {
   return (sa.settings.flags & XFRM_STATE_ESN) != 0 ? kUnlimited - 1 : kLastShortNumber;
+}
+
+/// True if the daemon may be told of another mapping at `now`.
+bool may_tell_mapping(const Sa& sa, std::uint64_t now) {
+  const std::uint64_t pause = std::max<std::uint64_t>(sa.settings.mapping_threshold, 1);
+  return sa.mapping_time == 0 || now - sa.mapping_time >= pause;
 }
 
 bool has_hard_limit(const Limits& limits) {
@@ -42,31 +49,56 @@ void Manager::hello(Request& request) {
   request.sender.wants_text = (raw.options & PENUMBRA_XFRM_TEXT) != 0;
 }
 
+penumbra_xfrm_lend Manager::reserve(Sa& sa, std::uint32_t count, Outcome& outcome) {
+  const auto key = marks_.fingerprint(sa);
+  const std::uint64_t used = std::max(sa.replay.out, marks_.find(key)), last = last_number(sa);
+  if (used >= last) {
+    expire(sa, true, outcome);
+    throw Refused(EOVERFLOW, "the SA has no sequence number left");
+  }
+  const std::uint64_t taken = std::min<std::uint64_t>(count, last - used);
+  marks_.raise(key, used + taken, !has_hard_limit(sa.settings.limits), clock_());
+  sa.replay.out = used + taken;
+  penumbra_xfrm_lend block{};
+  block.id = raw_id(sa.settings.id);
+  block.mark = sa.settings.mark.value;
+  block.mask = sa.settings.mark.mask;
+  block.first = used + 1;
+  std::ranges::copy(fingerprint_of(sa, KeySalt{}), block.key);
+  block.count = static_cast<std::uint32_t>(taken);
+  return block;
+}
+
 void Manager::lend(Request& request) {
-  auto raw = request.fixed<penumbra_xfrm_lend>();
+  const auto raw = request.fixed<penumbra_xfrm_lend>();
   Sa* const sa = sad_.find(to_id(raw.id), raw.mark);
   require(sa != nullptr && !sa->larval, ESRCH, "there is no such SA");
   constexpr std::uint32_t kMostLent = 1 << 24;
   require(raw.count != 0 && raw.count <= kMostLent, EINVAL, "a block has 1 to 2^24 numbers");
   require(marks_.why_lost().empty(), EKEYREJECTED, "the high-water marks are lost");
-  const auto key = marks_.fingerprint(*sa);
-  const std::uint64_t used = std::max(sa->replay.out, marks_.find(key)), last = last_number(*sa);
-  if (used >= last) {
-    expire(*sa, true, request.outcome);
-    throw Refused(EOVERFLOW, "the SA has no sequence number left");
-  }
-  const std::uint64_t count = std::min<std::uint64_t>(raw.count, last - used);
-  marks_.raise(key, used + count, !has_hard_limit(sa->settings.limits), clock_());
-  sa->replay.out = used + count;
-  raw.first = used + 1;
-  raw.count = static_cast<std::uint32_t>(count);
+  const penumbra_xfrm_lend block = reserve(*sa, raw.count, request.outcome);
   request.outcome.lent.push_back({request.outcome.replies.size(), request.head});
   MessageWriter writer(request.reply());
   writer.begin(PENUMBRA_XFRM_LEND, 0, request.to());
-  writer.put(raw);
+  writer.put(block);
   writer.end();
   // A new SA must be negotiated before the numbers end.
+  const std::uint64_t last = last_number(*sa);
   if (!sa->dying && sa->replay.out > last - last / 16) expire(*sa, false, request.outcome);
+}
+
+void Manager::lend_first(Sa& sa, Outcome& outcome) {
+  if (!has_data_plane_ || !marks_.why_lost().empty() || !spd_.wants(sa.settings)) return;
+  // The data plane asks for the last numbers, so that it hears of their end.
+  const std::uint64_t used = std::max(sa.replay.out, marks_.find(marks_.fingerprint(sa)));
+  if (used + PENUMBRA_XFRM_FIRST_BLOCK > last_number(sa)) return;
+  Buffer& lent = outcome.notifications.back().lent;
+  // The data plane takes datagrams of 64 KiB, and asks for the numbers of further SAs.
+  if (lent.size() >= kMostLentBytes) return;
+  MessageWriter writer(lent);
+  writer.begin(PENUMBRA_XFRM_FIRST_NUMBERS, 0, {});
+  writer.put(reserve(sa, PENUMBRA_XFRM_FIRST_BLOCK, outcome));
+  writer.end();
 }
 
 void Manager::take_usage(Request& request) {
@@ -104,9 +136,10 @@ void Manager::acquire(Request& request) {
   const Policy* const policy = spd_.find(raw.policy_index, key);
   require(policy != nullptr && !policy->templates.empty(), ENOENT, "there is no such policy with a template");
   const Selector flow = to_selector(raw.flow);
-  const auto waiting = static_cast<std::size_t>(
-      std::ranges::count_if(sad_.all(), [](const auto& entry) { return entry.second.larval; }));
-  require(waiting < kMostLarval, ENOBUFS, "too many SAs wait for their keys");
+  if (sad_.waiting() >= kMostLarval) {
+    ++acquires_refused_;
+    throw Refused(ENOBUFS, "too many SAs wait for their keys");
+  }
   const Template& wanted = policy->templates.front();
   Sa larval;
   SaSettings& settings = larval.settings;
@@ -135,11 +168,28 @@ void Manager::remap(Request& request) {
   Sa* const sa = sad_.find(to_id(raw.id), 0);
   require(sa != nullptr && !sa->larval, ESRCH, "there is no such SA");
   require(sa->settings.encapsulation.has_value(), EINVAL, "the SA has no encapsulation");
-  const std::uint64_t now = clock_();
-  const std::uint64_t pause = std::max<std::uint64_t>(sa->settings.mapping_threshold, 1);
-  if (sa->mapping_time != 0 && now - sa->mapping_time < pause) return;
-  sa->mapping_time = now;
-  MessageWriter(request.notify(XFRMNLGRP_MAPPING)).mapping(*sa, to_address(raw.new_saddr), ntohs(raw.new_sport));
+  const Address source = to_address(raw.new_saddr);
+  const std::uint16_t port = ntohs(raw.new_sport);
+  if (may_tell_mapping(*sa, clock_())) {
+    tell_mapping(*sa, source, port, request.outcome);
+  } else {
+    sa->moved_to.emplace(source, port);
+  }
+}
+
+void Manager::tell_mapping(Sa& sa, const Address& source, std::uint16_t port, Outcome& outcome) const {
+  sa.mapping_time = clock_();
+  sa.moved_to.reset();
+  outcome.notifications.push_back({XFRMNLGRP_MAPPING, {}});
+  MessageWriter(outcome.notifications.back().message).mapping(sa, source, port);
+}
+
+void Manager::tell_mappings(Outcome& outcome) {
+  for (auto& [number, sa] : sad_.all()) {
+    if (!sa.moved_to || !may_tell_mapping(sa, clock_())) continue;
+    const auto [source, port] = *sa.moved_to;
+    tell_mapping(sa, source, port, outcome);
+  }
 }
 
 void Manager::report(Request& request) {
@@ -160,6 +210,8 @@ void Manager::status(Request& request) {
                                 {{"in", spd_.count(Direction::in)},
                                  {"out", spd_.count(Direction::out)},
                                  {"fwd", spd_.count(Direction::forward)}}},
+                               {"acquires_refused", acquires_refused_},
+                               {"notifications_lost", notifications_lost_},
                                {"keys", keys_.used()},
                                {"high_water_marks", marks_.size()},
                                {"marks_lost", marks_.why_lost()}};

@@ -68,6 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const penumbra::ScratchFolder kFolder;
   static HighWaterMarks marks(kFolder / "marks", kFolder / "witness");
   Manager manager(marks, [] { return std::uint64_t{1000}; }, kDataPlane);
+  manager.set_has_data_plane(true);
   Sender sender{.user = kDataPlane, .port = 1, .groups = 0, .wants_text = true};
   std::span<const std::uint8_t> rest(data, size);
   while (rest.size() >= 2) {
@@ -75,7 +76,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Outcome outcome;
     manager.handle(sender, rest.subspan(2, length), outcome);
     for (const Buffer& reply : outcome.replies) walk(reply, [](const auto&, auto) {});
-    for (const Notification& one : outcome.notifications) walk(one.message, [](const auto&, auto) {});
+    for (const Notification& one : outcome.notifications) {
+      walk(one.message, [](const auto&, auto) {});
+      walk(one.lent, [](const auto&, auto) {});
+    }
     if (outcome.dump != nullptr) dump_of(manager, outcome.dump->of_policies);
     rest = rest.subspan(2 + length);
   }

@@ -51,8 +51,9 @@ void Manager::add_sa(Request& request) {
   sa.sender = request.sender.user;
   take_mark(sa);
   const bool is_new = request.head.nlmsg_type == XFRM_MSG_NEWSA;
-  const Sa& now = is_new ? sad_.add(std::move(sa)) : sad_.update(std::move(sa));
+  Sa& now = is_new ? sad_.add(std::move(sa)) : sad_.update(std::move(sa));
   notify_sa(request.head.nlmsg_type, now, request.outcome);
+  lend_first(now, request.outcome);
 }
 
 void Manager::remove_sa(Request& request) {

@@ -7,8 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/scratch_folder.h"
-#include "control/xfrm/message_testing.h"
+#include "control/xfrm/manager_testing.h"
 
 namespace penumbra::control::xfrm {
 namespace {
@@ -17,67 +16,13 @@ using testing::Bytes;
 using testing::esp_sa;
 using testing::gcm_sa;
 using testing::id_of;
+using testing::kDaemon;
+using testing::kOwner;
+using testing::kStranger;
+using testing::ManagerTest;
 using testing::Message;
 using testing::out_policy;
-
-constexpr uid_t kDaemon = 1000, kStranger = 2000, kOwner = 3000;
-
-class ManagerTest : public ::testing::Test {
- protected:
-  Outcome ask(const Message& message, uid_t user = kDaemon) {
-    Sender sender{.user = user, .port = 42, .groups = 0, .wants_text = false};
-    Outcome outcome;
-    manager_.handle(sender, message.bytes(), outcome);
-    return outcome;
-  }
-  /// Returns the errno of an answer; -1 if the first reply is none.
-  int error(const Message& message, uid_t user = kDaemon) { return error_in(ask(message, user)); }
-  static int error_in(const Outcome& outcome) {
-    if (outcome.replies.empty()) return -1;
-    const Buffer& reply = outcome.replies.back();
-    nlmsghdr head;
-    std::memcpy(&head, reply.data(), sizeof head);
-    if (head.nlmsg_type != NLMSG_ERROR) return -1;
-    std::int32_t code = 0;
-    std::memcpy(&code, &reply[sizeof head], sizeof code);
-    return -code;
-  }
-  static std::uint16_t type_of(const Buffer& message) {
-    nlmsghdr head;
-    std::memcpy(&head, message.data(), sizeof head);
-    return head.nlmsg_type;
-  }
-  template <class Fixed>
-  static Fixed fixed_of(const Buffer& message) {
-    Fixed fixed;
-    std::memcpy(&fixed, &message[sizeof(nlmsghdr)], sizeof fixed);
-    return fixed;
-  }
-  static bool has_key(const Buffer& message) {
-    const std::uint8_t key[] = {1, 2, 3, 4, 5, 6, 7, 8};
-    return std::search(message.begin(), message.end(), std::begin(key), std::end(key)) != message.end();
-  }
-  static std::vector<const Buffer*> to_group(const Outcome& outcome, unsigned group) {
-    std::vector<const Buffer*> found;
-    for (const Notification& one : outcome.notifications) {
-      if (one.group == group) found.push_back(&one.message);
-    }
-    return found;
-  }
-  Message lend(std::uint32_t spi, std::uint32_t count) const {
-    penumbra_xfrm_lend raw{};
-    raw.id = id_of(esp_sa(spi));
-    raw.count = count;
-    return {PENUMBRA_XFRM_LEND, raw};
-  }
-  Message remove(std::uint32_t spi) const { return {XFRM_MSG_DELSA, id_of(esp_sa(spi))}; }
-  Message get(std::uint32_t spi) const { return {XFRM_MSG_GETSA, id_of(esp_sa(spi)), NLM_F_REQUEST}; }
-
-  ScratchFolder folder_;
-  HighWaterMarks marks_{folder_ / "marks", folder_ / "witness"};
-  std::uint64_t now_ = 1'000'000;
-  Manager manager_{marks_, [this] { return now_; }, kOwner};
-};
+using testing::policy_for;
 
 TEST_F(ManagerTest, AddsGetsAndRemovesAnSa) {
   EXPECT_EQ(error(gcm_sa(XFRM_MSG_NEWSA, 0x100)), 0);
@@ -138,6 +83,89 @@ TEST_F(ManagerTest, LendsEachNumberOnce) {
   EXPECT_EQ(first_of(0x100, 10), 131093U);
   EXPECT_EQ(error(lend(0x100, 0), kOwner), EINVAL);
   EXPECT_EQ(error(lend(0x300, 1), kOwner), ESRCH);
+}
+
+TEST_F(ManagerTest, NamesTheMarkAndTheKeyOfABlock) {
+  Message marked = gcm_sa(XFRM_MSG_NEWSA, 0x100);
+  marked.attribute(XFRMA_MARK, xfrm_mark{.v = 5, .m = 0xFF});
+  ASSERT_EQ(error(marked), 0);
+  penumbra_xfrm_lend wanted{};
+  wanted.id = id_of(esp_sa(0x100));
+  wanted.mark = 5;
+  wanted.count = 10;
+  const auto block = fixed_of<penumbra_xfrm_lend>(ask({PENUMBRA_XFRM_LEND, wanted}, kOwner).replies[0]);
+  EXPECT_EQ(block.mark, 5U);
+  EXPECT_EQ(block.mask, 0xFFU);
+  const auto key = fingerprint_of(manager_.sad().all().begin()->second, KeySalt{});
+  EXPECT_TRUE(std::ranges::equal(block.key, key));
+}
+
+TEST_F(ManagerTest, LendsTheFirstNumbersWithAnSaThatAPolicyWaitsFor) {
+  // The policy waits for reqid 0, which esp_sa() has. The SA of the other direction serves no policy.
+  const auto lent_with = [](const Outcome& outcome) {
+    const Buffer* found = nullptr;
+    for (const Notification& one : outcome.notifications) {
+      if (one.lent.empty()) continue;
+      EXPECT_EQ(one.group, unsigned{PENUMBRA_XFRM_GROUP_DATA_PLANE});
+      EXPECT_EQ(type_of(one.lent), PENUMBRA_XFRM_FIRST_NUMBERS);
+      EXPECT_EQ(found, nullptr);
+      found = &one.lent;
+    }
+    return found == nullptr ? penumbra_xfrm_lend{} : fixed_of<penumbra_xfrm_lend>(*found);
+  };
+  EXPECT_EQ(lent_with(ask(gcm_sa(XFRM_MSG_NEWSA, 0x100))).count, 0U) << "there is no policy yet";
+  ASSERT_EQ(error(policy_for(0)), 0);
+  ASSERT_EQ(error(remove(0x100)), 0);
+  const penumbra_xfrm_lend first = lent_with(ask(gcm_sa(XFRM_MSG_NEWSA, 0x100)));
+  EXPECT_EQ(first.first, 1U);
+  EXPECT_EQ(first.count, unsigned{PENUMBRA_XFRM_FIRST_BLOCK});
+  EXPECT_EQ(first.id.spi, htonl(0x100));
+  // Nobody else gets these numbers: not who asks, not another SA with the key, and not after a crash.
+  EXPECT_EQ(fixed_of<penumbra_xfrm_lend>(ask(lend(0x100, 10), kOwner).replies[0]).first, 65537U);
+  EXPECT_EQ(lent_with(ask(gcm_sa(XFRM_MSG_NEWSA, 0x200))).first, 65547U);
+  HighWaterMarks marks(folder_ / "marks", folder_ / "witness");
+  Manager restarted(marks, [this] { return now_; }, kOwner);
+  Sender owner{.user = kOwner};
+  Outcome outcome;
+  restarted.handle(owner, gcm_sa(XFRM_MSG_NEWSA, 0x100).bytes(), outcome);
+  restarted.handle(owner, lend(0x100, 1).bytes(), outcome);
+  EXPECT_EQ(fixed_of<penumbra_xfrm_lend>(outcome.replies[1]).first, 131083U);
+
+  // Numbers that no data plane would get are not used up.
+  manager_.set_has_data_plane(false);
+  EXPECT_EQ(lent_with(ask(gcm_sa(XFRM_MSG_NEWSA, 0x201))).count, 0U);
+  EXPECT_EQ(fixed_of<penumbra_xfrm_lend>(ask(lend(0x201, 1), kOwner).replies[0]).first, 131083U);
+  manager_.set_has_data_plane(true);
+
+  xfrm_usersa_info back = esp_sa(0x300);
+  std::swap(back.id.daddr, back.saddr);
+  Message message(XFRM_MSG_NEWSA, back);
+  message.algorithm<xfrm_algo_aead>(XFRMA_ALG_AEAD, "rfc4106(gcm(aes))", 20, 128);
+  EXPECT_EQ(lent_with(ask(message)).count, 0U);
+}
+
+TEST_F(ManagerTest, AnnouncesAnSaWithoutNumbersIfTheyEndOrCannotBeSaved) {
+  ASSERT_EQ(error(policy_for(0)), 0);
+  const auto is_lent = [](const Outcome& outcome) {
+    return std::ranges::any_of(outcome.notifications, [](const Notification& one) { return !one.lent.empty(); });
+  };
+  Message last = gcm_sa(XFRM_MSG_NEWSA, 0x100);
+  last.attribute(XFRMA_REPLAY_VAL, xfrm_replay_state{.oseq = 0xFFFFFF00, .seq = 0, .bitmap = 0});
+  const Outcome added = ask(last);
+  EXPECT_EQ(error_in(added), 0);
+  EXPECT_FALSE(is_lent(added));
+  // The folder of the marks is gone, so that the file cannot be replaced.
+  std::filesystem::rename(folder_.path(), folder_.path().string() + ".away");
+  Outcome unsaved;
+  Sender daemon{.user = kDaemon};
+  Bytes both = gcm_sa(XFRM_MSG_NEWSA, 0x101).bytes();
+  const Bytes second = gcm_sa(XFRM_MSG_NEWSA, 0x102).bytes();
+  both.insert(both.end(), second.begin(), second.end());
+  manager_.handle(daemon, both, unsaved);
+  std::filesystem::rename(folder_.path().string() + ".away", folder_.path());
+  EXPECT_EQ(error_in(unsaved), 0);
+  EXPECT_FALSE(is_lent(unsaved));
+  EXPECT_TRUE(is_lent(ask(gcm_sa(XFRM_MSG_NEWSA, 0x103))));
 }
 
 TEST_F(ManagerTest, ContinuesAfterACrash) {
@@ -233,16 +261,7 @@ TEST_F(ManagerTest, CountsForDeadPeerDetection) {
 }
 
 TEST_F(ManagerTest, AsksForTheSaOfAPolicyOnce) {
-  Message message(XFRM_MSG_NEWPOLICY, out_policy());
-  xfrm_user_tmpl wanted{};
-  wanted.id.daddr = testing::address("192.0.2.2");
-  wanted.saddr = testing::address("192.0.2.1");
-  wanted.id.proto = 50;
-  wanted.family = AF_INET;
-  wanted.mode = XFRM_MODE_TUNNEL;
-  wanted.reqid = 16;
-  message.attribute(XFRMA_TMPL, wanted);
-  const Outcome added = ask(message);
+  const Outcome added = ask(policy_for(16));
   ASSERT_EQ(error_in(added), 0);
   penumbra_xfrm_acquire raw{};
   raw.flow = out_policy().sel;
@@ -258,6 +277,36 @@ TEST_F(ManagerTest, AsksForTheSaOfAPolicyOnce) {
   Outcome later;
   manager_.tick(later);
   EXPECT_EQ(to_group(ask({PENUMBRA_XFRM_ACQUIRE, raw}, kOwner), XFRMNLGRP_ACQUIRE).size(), 1U);
+}
+
+TEST_F(ManagerTest, BoundsTheSasThatAFloodOfAcquiresMakes) {
+  // The SAs of a policy without addresses have those of the packets.
+  xfrm_user_tmpl wanted{};
+  wanted.id.proto = 50;
+  wanted.family = AF_INET;
+  Message message(XFRM_MSG_NEWPOLICY, out_policy());
+  message.attribute(XFRMA_TMPL, wanted);
+  penumbra_xfrm_acquire raw{};
+  raw.policy_index = fixed_of<xfrm_userpolicy_info>(*to_group(ask(message), XFRMNLGRP_POLICY)[0]).index;
+  raw.direction = XFRM_POLICY_OUT;
+  raw.flow = out_policy().sel;
+  constexpr std::uint32_t kFlows = 5000, kMost = 4096;
+  std::uint32_t asked = 0;
+  for (std::uint32_t i = 0; i < kFlows; ++i) {
+    raw.flow.daddr.a4 = htonl(0x0A010000 + i);
+    asked += ask({PENUMBRA_XFRM_ACQUIRE, raw}, kOwner).notifications.empty() ? 0 : 1;
+  }
+  EXPECT_EQ(asked, kMost);
+  EXPECT_EQ(manager_.sad().all().size(), kMost);
+  const Outcome status = ask({PENUMBRA_XFRM_STATUS, std::uint32_t{0}}, kOwner);
+  const Buffer& reply = status.replies[0];
+  EXPECT_NE(std::string(reply.begin(), reply.end()).find("\"acquires_refused\":904"), std::string::npos);
+  // Requests without an answer of the daemon make room in time.
+  now_ += 31;
+  Outcome later;
+  manager_.tick(later);
+  EXPECT_TRUE(manager_.sad().all().empty());
+  EXPECT_FALSE(ask({PENUMBRA_XFRM_ACQUIRE, raw}, kOwner).notifications.empty());
 }
 
 TEST_F(ManagerTest, TellsOfANewMappingOnceASecond) {
@@ -277,9 +326,21 @@ TEST_F(ManagerTest, TellsOfANewMappingOnceASecond) {
   const auto told = fixed_of<xfrm_user_mapping>(*to_group(first, XFRMNLGRP_MAPPING)[0]);
   EXPECT_EQ(told.old_sport, htons(4500));
   EXPECT_EQ(told.new_sport, htons(1024));
-  EXPECT_TRUE(ask({PENUMBRA_XFRM_MAPPING, raw}, kOwner).notifications.empty());
+  // The newest of those that come too soon follows later.
+  for (const std::uint16_t port : {1025, 1026, 1027}) {
+    raw.new_sport = htons(port);
+    EXPECT_TRUE(ask({PENUMBRA_XFRM_MAPPING, raw}, kOwner).notifications.empty());
+  }
+  Outcome too_soon, later, idle;
+  manager_.tick(too_soon);
+  EXPECT_TRUE(too_soon.notifications.empty());
   ++now_;
-  EXPECT_FALSE(ask({PENUMBRA_XFRM_MAPPING, raw}, kOwner).notifications.empty());
+  manager_.tick(later);
+  ASSERT_EQ(to_group(later, XFRMNLGRP_MAPPING).size(), 1U);
+  EXPECT_EQ(fixed_of<xfrm_user_mapping>(*to_group(later, XFRMNLGRP_MAPPING)[0]).new_sport, htons(1027));
+  ++now_;
+  manager_.tick(idle);
+  EXPECT_TRUE(idle.notifications.empty());
 }
 
 TEST_F(ManagerTest, DumpsTheNewestFirstInPieces) {

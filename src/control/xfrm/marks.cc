@@ -107,6 +107,29 @@ std::uint64_t seconds_now() {
 
 }  // namespace
 
+KeyFingerprint fingerprint_of(const Sa& sa, const KeySalt& salt) {
+  struct Hashed {
+    KeySalt salt;
+    std::uint32_t bits;
+    std::uint8_t key[std::max(kMostCipherKey, kMostDigestKey)];
+  } hashed{};
+  hashed.salt = salt;
+  // Nonces depend on the cipher's key alone.
+  const Algorithms& used = sa.settings.algorithms;
+  if (const auto& main = used.aead ? used.aead : used.cipher; main && main->key_bits != 0) {
+    hashed.bits = main->key_bits;
+    std::memcpy(hashed.key, sa.keys->cipher, hashed.bits / 8);
+  } else if (used.digest) {
+    hashed.bits = used.digest->key_bits;
+    std::memcpy(hashed.key, sa.keys->digest, hashed.bits / 8);
+  }
+  const auto digest = sha256({reinterpret_cast<const std::uint8_t*>(&hashed), sizeof hashed});
+  erase_bytes(&hashed, sizeof hashed);
+  KeyFingerprint key{};
+  std::copy_n(digest.begin(), key.size(), key.begin());
+  return key;
+}
+
 std::size_t HighWaterMarks::Hash::operator()(const Fingerprint& key) const {
   std::size_t hash = 0;
   std::memcpy(&hash, key.data(), sizeof hash);
@@ -193,29 +216,6 @@ void HighWaterMarks::append(const Fingerprint& key) {
   write_all(file_.get(), bytes_of(record_of(key, entry.number, entry.time, entry.permanent)), path_);
   if (fdatasync(file_.get()) != 0) fail(path_, "cannot store");
   ++records_;
-}
-
-HighWaterMarks::Fingerprint HighWaterMarks::fingerprint(const Sa& sa) const {
-  struct Hashed {
-    Salt salt;
-    std::uint32_t bits;
-    std::uint8_t key[std::max(kMostCipherKey, kMostDigestKey)];
-  } hashed{};
-  hashed.salt = salt_;
-  // Nonces depend on the cipher's key alone.
-  const Algorithms& used = sa.settings.algorithms;
-  if (const auto& main = used.aead ? used.aead : used.cipher; main && main->key_bits != 0) {
-    hashed.bits = main->key_bits;
-    std::memcpy(hashed.key, sa.keys->cipher, hashed.bits / 8);
-  } else if (used.digest) {
-    hashed.bits = used.digest->key_bits;
-    std::memcpy(hashed.key, sa.keys->digest, hashed.bits / 8);
-  }
-  const auto digest = sha256({reinterpret_cast<const std::uint8_t*>(&hashed), sizeof hashed});
-  erase_bytes(&hashed, sizeof hashed);
-  Fingerprint key{};
-  std::copy_n(digest.begin(), key.size(), key.begin());
-  return key;
 }
 
 std::uint64_t HighWaterMarks::find(const Fingerprint& key) const {

@@ -13,12 +13,19 @@
 
 namespace penumbra::control::xfrm {
 
+/// Identifies the key of SAs without telling it. Different SAs with the same key have the same fingerprint.
+using KeyFingerprint = std::array<std::uint8_t, 16>;
+using KeySalt = std::array<std::uint8_t, 16>;
+
+/// Returns the fingerprint of an SA's keys under a salt.
+KeyFingerprint fingerprint_of(const Sa& sa, const KeySalt& salt);
+
 /// Remembers, for each key, the highest sequence number that may have been sent, beyond the end of the process. In
 /// counter modes a number must never be used twice with a key. The file contains a salted digest of each key, not the
 /// key. One thread uses it.
 class HighWaterMarks {
  public:
-  using Fingerprint = std::array<std::uint8_t, 16>;
+  using Fingerprint = KeyFingerprint;
 
   /// Reads or creates `file`. `witness` is a file that lives until the machine starts again. It notices that `file` was
   /// lost or replaced. Throws std::system_error if the files cannot be read or written.
@@ -29,8 +36,8 @@ class HighWaterMarks {
   /// Begins a new file in place of one that was lost. From now on, the operator answers for keys that were used before.
   void begin_again();
 
-  /// Returns the fingerprint of an SA's keys. Different SAs with the same key have the same fingerprint.
-  Fingerprint fingerprint(const Sa& sa) const;
+  /// Returns the fingerprint of an SA's keys under the salt of the file.
+  Fingerprint fingerprint(const Sa& sa) const { return fingerprint_of(sa, salt_); }
   /// Returns the highest number that may have been sent, or 0.
   std::uint64_t find(const Fingerprint& key) const;
   /// Raises a mark. No number up to the mark may be lent before save(). A mark that is not `permanent` may be forgotten
@@ -52,7 +59,6 @@ class HighWaterMarks {
   struct Hash {
     std::size_t operator()(const Fingerprint& key) const;
   };
-  using Salt = std::array<std::uint8_t, 16>;
 
   bool read();
   void check_witness(bool found);
@@ -62,7 +68,7 @@ class HighWaterMarks {
   std::filesystem::path path_, witness_;
   FileDescriptor file_;
   std::unordered_map<Fingerprint, Entry, Hash> marks_;
-  Salt salt_{};
+  KeySalt salt_{};
   std::string why_lost_;
   std::vector<Fingerprint> unsaved_;  ///< Keys whose marks were raised since save().
   std::size_t records_ = 0;           ///< In the file.

@@ -7,6 +7,7 @@
 #include <linux/netlink.h>
 #include <linux/xfrm.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -22,6 +23,7 @@ class Message {
  public:
   template <class Fixed>
   Message(std::uint16_t type, const Fixed& fixed, std::uint16_t flags = NLM_F_REQUEST | NLM_F_ACK) {
+    bytes_.reserve(sizeof(nlmsghdr) + sizeof fixed);
     append(nlmsghdr{.nlmsg_len = 0, .nlmsg_type = type, .nlmsg_flags = flags, .nlmsg_seq = 7, .nlmsg_pid = 0});
     append(fixed);
   }
@@ -48,6 +50,9 @@ class Message {
     std::memcpy(content.data(), &raw, sizeof raw);
     for (std::uint32_t i = 0; i < key_bytes; ++i) content[sizeof raw + i] = static_cast<std::uint8_t>(i + 1);
     return attribute_bytes(type, content);
+  }
+  void set_sequence(std::uint32_t sequence) {
+    std::memcpy(bytes_.data() + offsetof(nlmsghdr, nlmsg_seq), &sequence, sizeof sequence);
   }
   Bytes bytes() const {
     Bytes whole = bytes_;
@@ -109,6 +114,20 @@ inline xfrm_userpolicy_info out_policy() {
   raw.lft = no_limits();
   raw.dir = XFRM_POLICY_OUT;
   return raw;
+}
+
+/// Returns the request to add a policy for SAs of esp_sa() with a reqid.
+inline Message policy_for(std::uint32_t request) {
+  xfrm_user_tmpl wanted{};
+  wanted.id.daddr = address("192.0.2.2");
+  wanted.saddr = address("192.0.2.1");
+  wanted.id.proto = 50;
+  wanted.family = AF_INET;
+  wanted.mode = XFRM_MODE_TUNNEL;
+  wanted.reqid = request;
+  Message message(XFRM_MSG_NEWPOLICY, out_policy());
+  message.attribute(XFRMA_TMPL, wanted);
+  return message;
 }
 
 inline Message gcm_sa(std::uint16_t type, std::uint32_t spi) {

@@ -10,6 +10,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "control/xfrm/address.h"
@@ -148,7 +149,9 @@ struct Sa {
   bool dying = false;              ///< A soft limit was reported.
   uid_t sender = 0;                ///< User who sent the SA.
   std::uint64_t mapping_time = 0;  ///< Seconds since 1970 of the last MAPPING.
-  std::uint64_t number = 0;        ///< Number in the order of additions; the SAD sets it.
+  /// The newest address and port of the peer, if they came too soon after that.
+  std::optional<std::pair<Address, std::uint16_t>> moved_to;
+  std::uint64_t number = 0;  ///< Number in the order of additions; the SAD sets it.
 };
 
 enum class Direction : std::uint8_t { in = 0, out = 1, forward = 2 };

@@ -14,7 +14,8 @@ enum penumbra_xfrm_message {
   PENUMBRA_XFRM_ACQUIRE,      /* penumbra_xfrm_acquire */
   PENUMBRA_XFRM_MAPPING,      /* xfrm_user_mapping */
   PENUMBRA_XFRM_STATUS,       /* no content; the answer has the same type and a text in JSON */
-  PENUMBRA_XFRM_REPORT        /* xfrm_user_report */
+  PENUMBRA_XFRM_REPORT,       /* xfrm_user_report */
+  PENUMBRA_XFRM_FIRST_NUMBERS /* penumbra_xfrm_lend, after the message that announces the SA */
 };
 
 /* The group of the data plane: like the groups of SAs and policies, but with keys. A listener joins it by an option,
@@ -26,6 +27,9 @@ enum penumbra_xfrm_option {
   PENUMBRA_XFRM_DATA_PLANE = 2 /* the sender joins PENUMBRA_XFRM_GROUP_DATA_PLANE */
 };
 
+/* Sequence numbers that come with the announcement of an SA. */
+#define PENUMBRA_XFRM_FIRST_BLOCK 65536
+
 /* Sets what a socket option sets on a netlink socket. */
 struct penumbra_xfrm_hello {
   __u32 port;    /* netlink port of the sender */
@@ -33,12 +37,15 @@ struct penumbra_xfrm_hello {
   __u32 options; /* bits of penumbra_xfrm_option */
 };
 
-/* Borrows sequence numbers, or answers with them: `count` numbers from `first` on. */
+/* Borrows sequence numbers, or answers with them: `count` numbers from `first` on. A request names the SA by `id` and
+ * `mark`. An answer is for an SA of this id, this mark under this mask, and this key only. */
 struct penumbra_xfrm_lend {
   struct xfrm_usersa_id id;
-  __u32 mark;
-  __u32 count;
+  __u32 mark, mask;
   __u64 first;
+  __u8 key[16]; /* fingerprint of the SA's key, without salt; a request leaves it and `first` 0 */
+  __u32 count;
+  __u32 reserved;
 };
 
 /* Reports what an SA has done since the last report. The new words of the replay bitmap follow. */

@@ -35,6 +35,8 @@ Sa read_larval(const xfrm_userspi_info& raw, const Attributes& attributes, std::
 Policy read_policy(const xfrm_userpolicy_info& raw, const Attributes& attributes, std::uint64_t now);
 /// Reads the key of DELPOLICY and GETPOLICY.
 PolicyKey read_policy_key(const xfrm_userpolicy_id& raw, const Attributes& attributes);
+/// Reads XFRMA_ENCAP. Throws Refused unless ESP is in UDP.
+std::optional<Encapsulation> read_encapsulation(const Attributes& attributes);
 /// Reads XFRMA_POLICY_TYPE; the default is the main type.
 std::uint8_t read_policy_type(const Attributes& attributes);
 /// Returns the mark by which an SA is looked up.

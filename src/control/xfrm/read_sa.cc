@@ -188,13 +188,7 @@ void read_fixed(const xfrm_usersa_info& raw, Sa& sa) {
 
 void read_extras(const Attributes& attributes, SaSettings& settings) {
   settings.extra_flags = attributes.get<std::uint32_t>(XFRMA_SA_EXTRA_FLAGS).value_or(0);
-  if (const auto encap = attributes.get<xfrm_encap_tmpl>(XFRMA_ENCAP)) {
-    require(encap->encap_type == kEncapInUdp, EPROTONOSUPPORT, "the only encapsulation is ESP in UDP (type 2)");
-    settings.encapsulation = {.type = encap->encap_type,
-                              .source_port = ntohs(encap->encap_sport),
-                              .destination_port = ntohs(encap->encap_dport),
-                              .original = to_address(encap->encap_oa)};
-  }
+  settings.encapsulation = read_encapsulation(attributes);
   if (const auto care_of = attributes.get<xfrm_address_t>(XFRMA_COADDR)) settings.care_of = to_address(*care_of);
   settings.tfc_padding = attributes.get<std::uint32_t>(XFRMA_TFCPAD).value_or(0);
   if (const auto mark = attributes.get<xfrm_mark>(XFRMA_MARK)) settings.mark = {mark->v, mark->m};
@@ -208,6 +202,16 @@ void read_extras(const Attributes& attributes, SaSettings& settings) {
 }
 
 }  // namespace
+
+std::optional<Encapsulation> read_encapsulation(const Attributes& attributes) {
+  const auto encap = attributes.get<xfrm_encap_tmpl>(XFRMA_ENCAP);
+  if (!encap) return std::nullopt;
+  require(encap->encap_type == kEncapInUdp, EPROTONOSUPPORT, "the only encapsulation is ESP in UDP (type 2)");
+  return Encapsulation{.type = encap->encap_type,
+                       .source_port = ntohs(encap->encap_sport),
+                       .destination_port = ntohs(encap->encap_dport),
+                       .original = to_address(encap->encap_oa)};
+}
 
 Sa read_sa(const xfrm_usersa_info& raw, const Attributes& attributes, KeyStore& keys, std::uint64_t now) {
   check(raw, attributes);

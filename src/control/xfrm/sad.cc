@@ -167,6 +167,12 @@ Sa Sad::remove(const Sa& sa) {
   return removed;
 }
 
+Sa& Sad::move(const Sa& sa, SaSettings settings) {
+  Sa moved = remove(sa);
+  moved.settings = std::move(settings);
+  return insert(std::move(moved));
+}
+
 std::size_t Sad::flush(std::uint8_t protocol) {
   std::vector<std::uint64_t> numbers;
   for (const auto& [number, sa] : by_number_) {

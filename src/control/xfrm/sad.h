@@ -34,11 +34,16 @@ class Sad {
   Sa& allocate_spi(const Sa& wanted, std::uint32_t least, std::uint32_t most);
   /// Adds a larval SA without SPI, for an ACQUIRE. Returns null if one that fits waits already.
   Sa* acquire(Sa wanted);
+  /// Gives an SA of this SAD another id and source. It keeps the rest, and becomes the newest. Nobody has the id.
+  /// A dump in progress may not list it.
+  Sa& move(const Sa& sa, SaSettings settings);
   /// Removes and returns an SA of this SAD.
   Sa remove(const Sa& sa);
   /// Removes all SAs of a protocol (255: any IPsec protocol) and returns their count.
   std::size_t flush(std::uint8_t protocol);
 
+  /// Returns how many larval SAs without SPI there are.
+  std::size_t waiting() const { return without_spi_.size(); }
   /// Returns all SAs by number. Linux lists the newest first.
   const ByNumber& all() const { return by_number_; }
   ByNumber& all() { return by_number_; }

@@ -2,6 +2,7 @@
 #include "control/xfrm/spd.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <string_view>
 #include <utility>
@@ -13,10 +14,33 @@ namespace {
 
 constexpr std::uint32_t kIndexStep = 8;  // The lowest bits of an index are the direction.
 
+bool seals(const Policy& policy) {
+  return policy.direction == Direction::out && !policy.templates.empty();
+}
+
+/// Removes the entry of a policy's number from a map.
+void remove_entry(std::unordered_multimap<std::uint32_t, std::uint64_t>& map, std::uint32_t key, std::uint64_t number) {
+  const auto [first, end] = map.equal_range(key);
+  map.erase(std::find_if(first, end, [&](const auto& entry) { return entry.second == number; }));
+}
+
 }  // namespace
 
 PolicyKey key_of(const Policy& policy) {
   return {policy.direction, policy.type, policy.interface_id, policy.mark, policy.selector};
+}
+
+bool fits(const Template& wanted, const SaSettings& sa) {
+  if (wanted.mode != sa.mode || (wanted.family != 0 && wanted.family != sa.id.family)) return false;
+  if (wanted.id.protocol != 0 && wanted.id.protocol != sa.id.protocol) return false;
+  if (wanted.request != 0 && wanted.request != sa.request) return false;
+  if (wanted.id.spi != 0 && wanted.id.spi != sa.id.spi) return false;
+  return (wanted.id.destination.is_any() || wanted.id.destination == sa.id.destination) &&
+         (wanted.source.is_any() || wanted.source == sa.source);
+}
+
+bool serves(const SaSettings& sa, const Policy& policy) {
+  return sa.interface_id == policy.interface_id && !policy.templates.empty() && fits(policy.templates.front(), sa);
 }
 
 std::size_t Spd::Hash::operator()(const PolicyKey& key) const {
@@ -50,6 +74,7 @@ Policy& Spd::insert(Policy policy, bool replace) {
   policy.number = ++last_number_;
   by_key_.emplace(key, policy.number);
   by_index_.emplace(policy.index, policy.number);
+  if (seals(policy)) by_request_.emplace(policy.templates.front().request, policy.number);
   return by_number_.emplace(policy.number, std::move(policy)).first->second;
 }
 
@@ -74,11 +99,24 @@ Policy* Spd::find_number(std::uint64_t number) {
   return found == by_number_.end() ? nullptr : &found->second;
 }
 
+bool Spd::wants(const SaSettings& sa) const {
+  // A template with reqid 0 takes SAs of any.
+  return std::ranges::any_of(std::array{sa.request, std::uint32_t{0}}, [&](std::uint32_t request) {
+    const auto [first, end] = by_request_.equal_range(request);
+    return std::any_of(first, end, [&](const auto& entry) {
+      const Policy& policy = by_number_.at(entry.second);
+      Template wanted = policy.templates.front();
+      wanted.id.spi = 0;
+      return sa.interface_id == policy.interface_id && fits(wanted, sa);
+    });
+  });
+}
+
 Policy Spd::remove(const Policy& policy) {
   const auto at = by_number_.find(policy.number);
   by_key_.erase(key_of(policy));
-  const auto [first, end] = by_index_.equal_range(policy.index);
-  by_index_.erase(std::find_if(first, end, [&](const auto& entry) { return entry.second == at->first; }));
+  remove_entry(by_index_, policy.index, at->first);
+  if (seals(policy)) remove_entry(by_request_, policy.templates.front().request, at->first);
   Policy removed = std::move(at->second);
   by_number_.erase(at);
   return removed;

@@ -25,6 +25,12 @@ struct PolicyKey {
 
 PolicyKey key_of(const Policy& policy);
 
+/// True if an SA has every property that the template names: mode, family, protocol, reqid, SPI and addresses. A field
+/// of 0 names none. Addresses of a template in transport mode are the packet's.
+bool fits(const Template& wanted, const SaSettings& sa);
+/// True if an SA fits the first template of a policy, and has the policy's `if_id`.
+bool serves(const SaSettings& sa, const Policy& policy);
+
 /// Holds the policies with the rules of Linux's XFRM. One thread uses it. Methods that refuse a request throw Refused.
 class Spd {
  public:
@@ -39,6 +45,9 @@ class Spd {
   Policy* find(std::uint32_t index, const PolicyKey& key);
   /// Returns the policy of a number, or null.
   Policy* find_number(std::uint64_t number);
+  /// True if an outbound policy waits for packets to seal by such an SA. The SPI does not matter, because a daemon adds
+  /// an SA before it names the SPI in the policy.
+  bool wants(const SaSettings& sa) const;
   /// Removes and returns a policy of this SPD.
   Policy remove(const Policy& policy);
   /// Removes all policies of a type and returns their count.
@@ -62,6 +71,7 @@ class Spd {
   ByNumber by_number_;
   std::unordered_map<PolicyKey, std::uint64_t, Hash> by_key_;
   std::unordered_multimap<std::uint32_t, std::uint64_t> by_index_;
+  std::unordered_multimap<std::uint32_t, std::uint64_t> by_request_;  ///< Outbound policies with a template.
   std::uint64_t last_number_ = 0;
   std::uint32_t next_index_ = 0;
 };

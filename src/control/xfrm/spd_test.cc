@@ -80,6 +80,42 @@ TEST(Spd, ForgetsWhatItRemoves) {
   EXPECT_TRUE(spd.all().empty());
 }
 
+TEST(Spd, KnowsWhichSasItsOutboundPoliciesWaitFor) {
+  SaSettings sa;
+  sa.id.family = AF_INET;
+  sa.id.destination = parse_address("192.0.2.2", AF_INET).value();
+  sa.mode = Mode::tunnel;
+  sa.request = 7;
+  Policy policy = policy_to("10.0.0.1", Direction::out);
+  Template wanted;
+  wanted.id.destination = sa.id.destination;
+  wanted.request = 7;
+  wanted.mode = Mode::tunnel;
+  policy.templates.push_back(wanted);
+  Spd spd;
+  EXPECT_FALSE(spd.wants(sa));
+  const PolicyKey key = key_of(spd.insert(policy, false));
+  EXPECT_TRUE(spd.wants(sa));
+  sa.request = 8;
+  EXPECT_FALSE(spd.wants(sa));
+  policy.templates.front().request = 8;
+  spd.insert(policy, true);
+  EXPECT_TRUE(spd.wants(sa));
+  policy.templates.front().id.spi = 0x100;
+  sa.id.spi = 0x101;
+  spd.insert(policy, true);
+  EXPECT_TRUE(spd.wants(sa)) << "the policy names the SPI of the SA before";
+  spd.remove(*spd.find(key));
+  EXPECT_FALSE(spd.wants(sa));
+  policy.direction = Direction::in;
+  spd.insert(policy, false);
+  EXPECT_FALSE(spd.wants(sa));
+  policy.direction = Direction::out;
+  policy.templates.front().request = 0;
+  spd.insert(policy, false);
+  EXPECT_TRUE(spd.wants(sa)) << "reqid 0 takes any";
+}
+
 TEST(Address, ComparesPrefixesBitByBit) {
   const Address prefix = parse_address("10.128.0.0", AF_INET).value();
   EXPECT_TRUE(has_prefix(parse_address("10.255.1.1", AF_INET).value(), prefix, 9));

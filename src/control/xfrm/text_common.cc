@@ -84,6 +84,9 @@ void parse_limit(Record& record, Limits& limits) {
   const auto found = std::ranges::find(known, word, [](const auto& one) { return one.first; });
   if (found == known.end()) throw record.unexpected("a kind of limit", names_of(known));
   *found->second = record.number("a limit", kUnlimited);
+  if (*found->second == 0 && (word == "byte-hard" || word == "packet-hard")) {
+    throw record.error("a hard limit of 0 lets nothing pass; leave it out for no limit");
+  }
 }
 
 }  // namespace

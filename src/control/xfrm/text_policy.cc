@@ -83,7 +83,9 @@ void parse_template(Record& record, Policy& policy) {
   if (policy.templates.size() == kMostTemplates) throw record.error("a policy has at most 6 templates");
   Template wanted;
   wanted.digests = wanted.ciphers = wanted.compressions = kAllAlgorithms;
-  while (!record.at_end() && parse_template_word(record, wanted)) {
+  OnceWords once;
+  for (std::string_view word = record.peek(); parse_template_word(record, wanted); word = record.peek()) {
+    once.add(record, word);
   }
   if (wanted.id.protocol == 0) throw record.error("'proto esp' of the template is missing");
   if (wanted.family == 0) wanted.family = policy.selector.family;
@@ -126,8 +128,11 @@ Policy parse_policy(Record& record, std::uint64_t now) {
   Policy policy;
   policy.usage.add_time = now;
   bool has_direction = false;
+  constexpr std::array<std::string_view, 4> kRepeated{"limit", "limit:", "expire", "tmpl"};
+  OnceWords once;
   while (!record.at_end()) {
     const std::string_view word = record.take("a word");
+    if (std::ranges::find(kRepeated, word) == kRepeated.end()) once.add(record, word);
     if (parse_policy_word(record, word, policy, has_direction)) continue;
     throw record.unexpected("more of the policy",
                             {"src", "dst", "proto", "sport", "dport", "dev", "dir", "action", "priority", "index",

@@ -76,14 +76,20 @@ class StateParser {
   void mark() { sa_.settings.mark = record_.mark(); }
   void output_mark() { sa_.settings.output_mark = record_.mark(); }
   void interface_id() { sa_.settings.interface_id = static_cast<std::uint32_t>(record_.number("an if_id")); }
-  void padding() { sa_.settings.tfc_padding = static_cast<std::uint32_t>(record_.number("a number of bytes")); }
+  void padding() {
+    constexpr std::uint64_t kMostBytes = 0xFFFF;
+    sa_.settings.tfc_padding = static_cast<std::uint32_t>(record_.number("a number of bytes", kMostBytes));
+  }
   void aead() { algorithm(sa_.settings.algorithms.aead, AlgorithmKind::aead, true); }
   void cipher() { algorithm(sa_.settings.algorithms.cipher, AlgorithmKind::cipher, false); }
   void digest() { algorithm(sa_.settings.algorithms.digest, AlgorithmKind::digest, false); }
   void truncated_digest() { algorithm(sa_.settings.algorithms.digest, AlgorithmKind::digest, true); }
   void algorithm(std::optional<Algorithm>& to, AlgorithmKind kind, bool has_tag);
   void replay_context();
-  void ignore_value() { record_.take("a value"); }
+  /// Newer versions of `ip` print it. The policies say the direction here.
+  void direction() {
+    if (!record_.take_if("in") && !record_.take_if("out")) throw record_.error("expected 'in' or 'out' after this");
+  }
   void finish();
 
   Record& record_;
@@ -121,11 +127,13 @@ const std::map<std::string_view, StateParser::Action>& StateParser::actions() {
                                                            {"auth", &StateParser::digest},
                                                            {"auth-trunc", &StateParser::truncated_digest},
                                                            {"anti-replay", &StateParser::replay_context},
-                                                           {"dir", &StateParser::ignore_value}};
+                                                           {"dir", &StateParser::direction}};
   return kActions;
 }
 
 Sa StateParser::parse() {
+  constexpr std::array<std::string_view, 3> kRepeated{"limit", "limit:", "expire"};
+  OnceWords once;
   while (!record_.at_end()) {
     const auto action = actions().find(record_.take("a word"));
     if (action == actions().end()) {
@@ -133,6 +141,7 @@ Sa StateParser::parse() {
       for (const auto& [word, ignored] : actions()) words.emplace_back(word);
       throw record_.unexpected("more of the SA", words);
     }
+    if (std::ranges::find(kRepeated, action->first) == kRepeated.end()) once.add(record_, action->first);
     (this->*action->second)();
   }
   finish();
@@ -149,21 +158,34 @@ bool take_flag(Record& record, const Table& table, Number& flags) {
   return false;
 }
 
-void StateParser::flags() {
-  while (take_flag(record_, kFlags, sa_.settings.flags)) {
+/// Takes the words after `flag` or `extra_flag`, and the number that `ip -s` prints after them.
+template <class Table, class Number>
+void take_flags(Record& record, const Table& table, Number& flags) {
+  bool has_any = false;
+  while (take_flag(record, table, flags)) has_any = true;
+  if (record.peek().starts_with("(0x")) {
+    record.take("flags");
+  } else if (!has_any) {
+    std::vector<std::string> names;
+    names.reserve(table.size());
+    for (const auto& [name, bit] : table) names.emplace_back(name);
+    record.take("a flag");
+    throw record.unexpected("a flag", names);
   }
-  if (!record_.at_end() && record_.peek().starts_with("(0x")) record_.take("flags");  // `ip -s` prints the number, too.
+}
+
+void StateParser::flags() {
+  take_flags(record_, kFlags, sa_.settings.flags);
 }
 
 void StateParser::extra_flags() {
-  while (take_flag(record_, kExtraFlags, sa_.settings.extra_flags)) {
-  }
-  if (!record_.at_end() && record_.peek().starts_with("(0x")) record_.take("flags");
+  take_flags(record_, kExtraFlags, sa_.settings.extra_flags);
 }
 
 void StateParser::selector() {
   constexpr std::array<std::string_view, 9> kWords{"src",  "dst",  "dev", "sport", "dport",
                                                    "type", "code", "uid", "proto"};
+  if (std::ranges::find(kWords, record_.peek()) == kWords.end()) throw record_.error("expected a selector after this");
   while (std::ranges::find(kWords, record_.peek()) != kWords.end()) {
     parse_selector_word(record_, record_.take("a selector"), sa_.settings.selector);
   }
@@ -179,10 +201,14 @@ void StateParser::encapsulation() {
   if (!record_.take_if("espinudp")) throw record_.error("the only encapsulation is espinudp");
   Encapsulation encapsulation{.type = 2, .source_port = 0, .destination_port = 0, .original = {}};
   constexpr std::uint64_t kMostPort = 0xFFFF;
-  record_.take_if("sport");
-  encapsulation.source_port = static_cast<std::uint16_t>(record_.number("a port", kMostPort));
-  record_.take_if("dport");
-  encapsulation.destination_port = static_cast<std::uint16_t>(record_.number("a port", kMostPort));
+  const auto port = [&](std::string_view word) {
+    record_.take_if(word);
+    const std::uint64_t number = record_.number("a port", kMostPort);
+    if (number == 0) throw record_.error("a port of UDP is not 0; the usual one is 4500");
+    return static_cast<std::uint16_t>(number);
+  };
+  encapsulation.source_port = port("sport");
+  encapsulation.destination_port = port("dport");
   record_.take_if("addr");
   std::uint16_t family = 0;
   encapsulation.original = record_.address(family);

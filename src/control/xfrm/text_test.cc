@@ -162,14 +162,34 @@ TEST_F(StateText, NamesPlaceAndMend) {
   EXPECT_THAT(error(command("aead rfc4106(gcm(aes)) 0x0102030405060z 128")), HasSubstr("hexadecimal"));
   EXPECT_THAT(error(command(aead + kKey)), HasSubstr("found a hexadecimal number"));
   EXPECT_THAT(error(command("aead rfc4106(gcm(aes)) 0x" + std::string(200, '1') + " 128")), HasSubstr("at most 64"));
-  EXPECT_THAT(error(command(aead + aead)), HasSubstr("two algorithms"));
+  EXPECT_THAT(error(command(aead + aead)), HasSubstr("'aead' stands twice here"));
+  EXPECT_THAT(error(command("auth hmac(sha1) 0x0102030405060708090a0b0c0d0e0f1011121314 "
+                            "auth-trunc hmac(sha1) 0x0102030405060708090a0b0c0d0e0f1011121314 96")),
+              HasSubstr("two algorithms"));
   EXPECT_THAT(error("src 192.0.2.1 dst 2001:db8::1 proto esp spi 1\n"), HasSubstr("another address family"));
   EXPECT_THAT(error("src 192.0.2.1 dst 192.0.2.2 proto ah spi 1\n"), HasSubstr("the only protocol is esp"));
   EXPECT_THAT(error("src 192.0.2.1 dst 192.0.2.2 proto esp " + aead), HasSubstr("'spi NUMBER' is missing"));
-  EXPECT_THAT(error(command("spi 0x1ffffffff " + aead)), HasSubstr("0 to 4294967295"));
+  EXPECT_THAT(error("src 192.0.2.1 dst 192.0.2.2 proto esp spi 0x1ffffffff " + aead), HasSubstr("0 to 4294967295"));
+  EXPECT_THAT(error(command("spi 0x101 " + aead)), HasSubstr("'spi' stands twice here"));
   EXPECT_THAT(error(command("replay-window 5000 " + aead)), HasSubstr("0 to 4096"));
   EXPECT_THAT(error(command("sel src 10.0.0.0/33 " + aead)), HasSubstr("expected ADDRESS/LENGTH"));
   EXPECT_THAT(error(command(aead) + command("reqid")), HasSubstr("sa.txt:2:"));
+}
+
+TEST_F(StateText, RefusesWhatHasNoMeaning) {
+  const std::string aead = "aead rfc4106(gcm(aes)) " + std::string(kKey) + " 128 ";
+  EXPECT_THAT(error(command("dir nonsense " + aead)), HasSubstr("expected 'in' or 'out'"));
+  EXPECT_EQ(error(command("dir in " + aead)), "");
+  EXPECT_THAT(error(command("flag " + aead)), HasSubstr("expected a flag"));
+  EXPECT_THAT(error(command("flag esnn " + aead)), HasSubstr("did you mean 'esn'?"));
+  EXPECT_THAT(error(command("extra_flag " + aead)), HasSubstr("expected a flag"));
+  EXPECT_THAT(error(command("sel " + aead)), HasSubstr("expected a selector"));
+  EXPECT_THAT(error(command("encap espinudp 0 4500 0.0.0.0 " + aead)), HasSubstr("a port of UDP is not 0"));
+  EXPECT_THAT(error(command("encap espinudp 4500 0 0.0.0.0 " + aead)), HasSubstr("a port of UDP is not 0"));
+  EXPECT_THAT(error(command("tfcpad 4000000000 " + aead)), HasSubstr("0 to 65535"));
+  EXPECT_THAT(error(command("limit byte-hard 0 " + aead)), HasSubstr("lets nothing pass"));
+  EXPECT_THAT(error(command("limit packet-hard 0 " + aead)), HasSubstr("lets nothing pass"));
+  EXPECT_EQ(error(command("limit time-hard 0 limit byte-soft 5 " + aead)), "");
 }
 
 /// error() looks for the key in the message.
@@ -268,6 +288,9 @@ TEST(PolicyText, NamesPlaceAndMend) {
   EXPECT_THAT(policy_error("src 10.0.0.0/8 dir out index 8\n"), HasSubstr("another direction"));
   EXPECT_THAT(policy_error("src 10.0.0.0/8 dir out tmpl mode tunnel\n"), HasSubstr("'proto esp' of the template"));
   EXPECT_THAT(policy_error("src 10.0.0.0/8 dst ::/0 dir out\n"), HasSubstr("another address family"));
+  EXPECT_THAT(policy_error("src 10.0.0.0/8 dir out dir in\n"), HasSubstr("'dir' stands twice here"));
+  EXPECT_THAT(policy_error("src 10.0.0.0/8 dir out tmpl proto esp spi 1 spi 2\n"),
+              HasSubstr("'spi' stands twice here"));
 }
 
 }  // namespace

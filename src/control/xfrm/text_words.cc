@@ -170,6 +170,10 @@ Mark Record::mark() {
   return mark;
 }
 
+void OnceWords::add(const Record& record, std::string_view word) {
+  if (!words_.insert(word).second) throw record.error(quote(word) + " stands twice here; leave one out");
+}
+
 bool RecordReader::fetch() {
   while (!has_pending_) {
     if (!reader_.next(pending_)) return false;

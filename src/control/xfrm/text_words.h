@@ -7,6 +7,7 @@
 #include <deque>
 #include <limits>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -80,6 +81,16 @@ class RecordReader {
   std::string_view object_;
   Line pending_;
   bool has_pending_ = false;
+};
+
+/// Refuses a word that stands twice in a record, because only one of its values could count.
+class OnceWords {
+ public:
+  /// `word` was taken. Throws an error at it the second time.
+  void add(const Record& record, std::string_view word);
+
+ private:
+  std::set<std::string_view> words_;
 };
 
 /// Parses the value of `proto`: a name or a number.

@@ -103,19 +103,21 @@ void MessageWriter::put_mark(const Mark& mark, std::uint32_t interface_id) {
   if (interface_id != 0) attribute(XFRMA_IF_ID, interface_id);
 }
 
+void MessageWriter::put_encapsulation(const Encapsulation& encapsulation) {
+  xfrm_encap_tmpl raw{};
+  raw.encap_type = encapsulation.type;
+  raw.encap_sport = htons(encapsulation.source_port);
+  raw.encap_dport = htons(encapsulation.destination_port);
+  raw.encap_oa = raw_address(encapsulation.original);
+  attribute(XFRMA_ENCAP, raw);
+}
+
 void MessageWriter::put_extras(const Sa& sa, KeyView view) {
   const SaSettings& settings = sa.settings;
   if (settings.extra_flags != 0) attribute(XFRMA_SA_EXTRA_FLAGS, settings.extra_flags);
   if (settings.care_of) attribute(XFRMA_COADDR, raw_address(*settings.care_of));
   put_algorithms(sa, view);
-  if (settings.encapsulation) {
-    xfrm_encap_tmpl raw{};
-    raw.encap_type = settings.encapsulation->type;
-    raw.encap_sport = htons(settings.encapsulation->source_port);
-    raw.encap_dport = htons(settings.encapsulation->destination_port);
-    raw.encap_oa = raw_address(settings.encapsulation->original);
-    attribute(XFRMA_ENCAP, raw);
-  }
+  if (settings.encapsulation) put_encapsulation(*settings.encapsulation);
   if (settings.tfc_padding != 0) attribute(XFRMA_TFCPAD, settings.tfc_padding);
   put_replay(sa);
   if (settings.output_mark != Mark{}) {
@@ -230,6 +232,24 @@ void MessageWriter::policy_removed(const Policy& policy) {
   put(raw);
   attribute(XFRMA_POLICY, raw_policy(policy));
   put_policy_extras(policy);
+  end();
+}
+
+void MessageWriter::migrated(const Migration& migration, bool joined) {
+  begin(XFRM_MSG_MIGRATE, 0, {});
+  xfrm_userpolicy_id raw{};
+  raw.sel = raw_selector(migration.policy.selector);
+  raw.dir = static_cast<std::uint8_t>(migration.policy.direction);
+  put(raw);
+  if (migration.ike) attribute(XFRMA_KMADDRESS, *migration.ike);
+  if (migration.encapsulation) put_encapsulation(*migration.encapsulation);
+  put_policy_type(migration.policy.type);
+  if (joined) put_mark(migration.policy.mark, migration.policy.interface_id);
+  if (joined) put_attribute_head(XFRMA_MIGRATE, migration.moves.size() * sizeof(xfrm_user_migrate));
+  for (const Move& move : migration.moves) {
+    if (!joined) put_attribute_head(XFRMA_MIGRATE, sizeof(xfrm_user_migrate));
+    put(raw_move(move));
+  }
   end();
 }
 

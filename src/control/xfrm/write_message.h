@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "control/xfrm/buffer.h"
+#include "control/xfrm/migration.h"
 #include "control/xfrm/model.h"
 
 namespace penumbra::control::xfrm {
@@ -40,6 +41,8 @@ class MessageWriter {
   void policy(std::uint16_t type, const Policy& policy, ReplyTo to = {}, std::uint16_t flags = 0);
   /// Writes DELPOLICY.
   void policy_removed(const Policy& policy);
+  /// Writes MIGRATE. As in Linux, each move is an attribute, or as in a request, one attribute has them all (`joined`).
+  void migrated(const Migration& migration, bool joined);
   void policy_expire(const Policy& policy, bool hard);
   void report(std::uint8_t protocol, const Selector& flow);
   void flushed_sas(std::uint8_t protocol);
@@ -83,6 +86,7 @@ class MessageWriter {
   void put_algorithms(const Sa& sa, KeyView view);
   void put_replay(const Sa& sa);
   void put_mark(const Mark& mark, std::uint32_t interface_id);
+  void put_encapsulation(const Encapsulation& encapsulation);
   void put_extras(const Sa& sa, KeyView view);
   void put_policy_type(std::uint8_t type);
   void put_policy_extras(const Policy& policy);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "control/xfrm/protocol.h"
 
 namespace penumbra::ipsec {
 namespace {
@@ -20,9 +21,10 @@ namespace xfrm = control::xfrm;
 constexpr std::uint64_t kSecondMs = 1000;
 constexpr int kTurnMs = 5;
 // A block of files is large, because a file of marks is written for each. The keeper's blocks begin small.
-constexpr std::uint64_t kFirstBlock = std::uint64_t{1} << 16, kFirstBlockOfFiles = std::uint64_t{1} << 20,
+constexpr std::uint64_t kFirstBlock = PENUMBRA_XFRM_FIRST_BLOCK, kFirstBlockOfFiles = std::uint64_t{1} << 20,
                         kMostBlock = std::uint64_t{1} << 23;
-constexpr std::uint64_t kAcquiresPerSecond = 64;
+// Packets of anybody may cause these reports. A policy must not take the place of all others.
+constexpr std::uint32_t kAcquiresPerSecond = 256, kAcquiresOfPolicy = 64;
 constexpr std::uint64_t kPauses = 3;  // Between two commits, in times that the first one took.
 
 std::uint64_t steady_ms() {
@@ -43,7 +45,7 @@ Agent::~Agent() {
   thread_.join();
   const auto lock = table_.lock();
   if (keeper_ == nullptr) return;
-  tick();
+  tick(steady_ms());
   keeper_->flush();
 }
 
@@ -59,7 +61,7 @@ void Agent::start() {
       }
       lend_to_all();
       finish_lending();
-      tick();
+      tick(steady_ms());
     }
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   });
@@ -94,7 +96,8 @@ void Agent::turn(std::uint64_t now_ms) {
   if (now_ms < next_tick_ms_) return;
   next_tick_ms_ = now_ms + kSecondMs;
   acquires_left_ = kAcquiresPerSecond;
-  tick();
+  acquires_of_.clear();
+  tick(now_ms);
   finish_lending();
 }
 
@@ -120,9 +123,9 @@ void Agent::load(const Files& files) {
   finish_lending();
 }
 
-void Agent::set_own(std::vector<std::vector<OwnAddress>> own) {
+void Agent::set_ports(std::vector<PortEnd> ports) {
   const auto lock = table_.lock();
-  table_.set_own(std::move(own));
+  table_.set_ports(std::move(ports));
   commit();
   finish_lending();
 }
@@ -149,9 +152,7 @@ void Agent::lend(DataSa& sa) {
   } else {
     if (!lender_->reserve(sa, block, wall_clock())) return;
   }
-  sa.block = block;
-  sa.low_mark.store(block / 2, std::memory_order_relaxed);
-  sa.lent_at = now;
+  sa.note_block(block, now);
 }
 
 void Agent::finish_lending() {
@@ -170,7 +171,7 @@ void Agent::drain(std::uint64_t now_ms) {
   for (const auto& ring : rings_) {
     while (ring->pop(event)) {
       if (event.kind == Event::Kind::acquire) {
-        acquire(event, now_ms);
+        acquire(event);
         continue;
       }
       DataSa* const sa = table_.find(event.sa);
@@ -183,40 +184,59 @@ void Agent::drain(std::uint64_t now_ms) {
           sa->wants_numbers.store(false, std::memory_order_release);
         }
       } else if (keeper_ != nullptr) {
-        mappings_.fetch_add(1, std::memory_order_relaxed);
-        keeper_->mapping(*sa, event.flow);
+        remap(*sa, event.flow, now_ms);
       }
     }
   }
 }
 
-void Agent::acquire(const Event& event, std::uint64_t /*now_ms*/) {
-  if (keeper_ == nullptr || acquires_left_ == 0) return;
+void Agent::acquire(const Event& event) {
+  if (keeper_ == nullptr) return;
+  std::uint32_t& of_policy = acquires_of_[event.policy];
+  if (acquires_left_ == 0 || of_policy == kAcquiresOfPolicy) {
+    ++acquires_limited_;
+    return;
+  }
   for (const PolicyEntry& each : table_.current().out) {
     if (each.policy.index != event.policy) continue;
     --acquires_left_;
-    acquires_.fetch_add(1, std::memory_order_relaxed);
+    ++of_policy;
+    ++acquires_;
     keeper_->acquire(each.policy, event.flow);
     return;
   }
 }
 
-void Agent::tick() {
+void Agent::remap(DataSa& sa, const Flow& from, std::uint64_t now_ms) {
+  if (now_ms - sa.mapped_at >= kSecondMs) return report_mapping(sa, from, now_ms);
+  ++mappings_limited_;
+  sa.moved_to = from;
+}
+
+void Agent::report_mapping(DataSa& sa, const Flow& from, std::uint64_t now_ms) {
+  ++mappings_;
+  keeper_->mapping(sa, from);
+  sa.mapped_at = now_ms;
+  sa.moved_to.reset();
+}
+
+void Agent::tick(std::uint64_t now_ms) {
   const std::uint64_t now = wall_clock();
   for (const auto& [id, sa] : table_.sas()) {
-    const std::uint64_t packets = sa->use.packets.load(std::memory_order_relaxed);
-    if (packets != 0 && sa->use_time.load(std::memory_order_relaxed) == 0) {
-      sa->use_time.store(now, std::memory_order_relaxed);
+    const std::uint64_t packets = sa->use->packets.load(std::memory_order_relaxed);
+    if (packets != 0 && sa->use->time.load(std::memory_order_relaxed) == 0) {
+      sa->use->time.store(now, std::memory_order_relaxed);
     }
     if (sa->numbers.left() == 0 && sa->block != 0) lend(*sa);
+    if (sa->moved_to) report_mapping(*sa, *sa->moved_to, now_ms);
     if (keeper_ != nullptr) {
-      keeper_->report(*sa, sa->use_time.load(std::memory_order_relaxed));
+      keeper_->report(*sa, sa->use->time.load(std::memory_order_relaxed));
       continue;
     }
     xfrm::Usage usage = sa->sa.usage;
-    usage.bytes += sa->use.bytes.load(std::memory_order_relaxed);
+    usage.bytes += sa->use->bytes.load(std::memory_order_relaxed);
     usage.packets += packets;
-    usage.use_time = sa->use_time.load(std::memory_order_relaxed);
+    usage.use_time = sa->use->time.load(std::memory_order_relaxed);
     const xfrm::Expiry expiry = xfrm::expiry_of(sa->sa.settings.limits, usage, sa->sa.dying, now);
     if (expiry == xfrm::Expiry::none) continue;
     const bool is_hard = expiry == xfrm::Expiry::hard;
@@ -230,15 +250,22 @@ void Agent::tick() {
 
 AgentState Agent::state() const {
   const auto lock = table_.lock();
-  const auto load = [](const std::atomic<std::uint64_t>& value) { return value.load(std::memory_order_relaxed); };
   const std::uint64_t blocks = keeper_ != nullptr ? keeper_->blocks() : lender_ != nullptr ? lender_->blocks() : 0;
-  return {.is_connected = keeper_ != nullptr && keeper_->is_connected(),
-          .knows_policies = table_.current().has_policies,
-          .connections = keeper_ != nullptr ? keeper_->connections() : 0,
-          .blocks = blocks,
-          .acquires = load(acquires_),
-          .mappings = load(mappings_),
-          .problem = problem_};
+  AgentState state{.is_connected = keeper_ != nullptr && keeper_->is_connected(),
+                   .knows_policies = table_.current().has_policies,
+                   .connections = keeper_ != nullptr ? keeper_->connections() : 0,
+                   .blocks = blocks,
+                   .blocks_refused = keeper_ != nullptr ? keeper_->blocks_refused() : 0,
+                   .acquires = acquires_,
+                   .mappings = mappings_,
+                   .acquires_limited = acquires_limited_,
+                   .mappings_limited = mappings_limited_,
+                   .problem = problem_};
+  for (const auto& ring : rings_) {
+    state.acquires_limited += ring->lost(Event::Kind::acquire);
+    state.mappings_limited += ring->lost(Event::Kind::mapping);
+  }
+  return state;
 }
 
 }  // namespace penumbra::ipsec

@@ -3,12 +3,12 @@
 // The thread of the function: it lends sequence numbers, watches limits, and follows the keeper.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "functions/ipsec/events.h"
@@ -22,8 +22,9 @@ namespace penumbra::ipsec {
 /// The part of `show ipsec` that the agent knows.
 struct AgentState {
   bool is_connected = false, knows_policies = false;
-  std::uint64_t connections = 0, blocks = 0, acquires = 0, mappings = 0;
-  std::string problem;  ///< Why no sequence numbers can be lent, or empty.
+  std::uint64_t connections = 0, blocks = 0, blocks_refused = 0, acquires = 0, mappings = 0;
+  std::uint64_t acquires_limited = 0, mappings_limited = 0;  ///< Packets whose report had to wait.
+  std::string problem;                                       ///< Why no sequence numbers can be lent, or empty.
 };
 
 class Agent {
@@ -38,8 +39,8 @@ class Agent {
   void start();
   /// Replaces all SAs and policies by those of files, and publishes them. SAs that stay keep their state.
   void load(const Files& files);
-  /// Sets the addresses of each port.
-  void set_own(std::vector<std::vector<OwnAddress>> own);
+  /// Sets what is known of each port.
+  void set_ports(std::vector<PortEnd> ports);
 
   EventRing& ring(std::size_t worker) { return *rings_[worker]; }
   AgentState state() const;
@@ -53,8 +54,11 @@ class Agent {
   /// Asks for a block for an SA, which finish_lending() adds or requests.
   void lend(DataSa& sa);
   void finish_lending();
-  void tick();
-  void acquire(const Event& event, std::uint64_t now_ms);
+  void tick(std::uint64_t now_ms);
+  void acquire(const Event& event);
+  /// Reports a peer's new address, or remembers it for tick() if one was reported within the last second.
+  void remap(DataSa& sa, const Flow& from, std::uint64_t now_ms);
+  void report_mapping(DataSa& sa, const Flow& from, std::uint64_t now_ms);
 
   const Settings settings_;
   SaTable& table_;
@@ -63,8 +67,10 @@ class Agent {
   std::unique_ptr<FileLender> lender_;
   std::string problem_;
   bool was_known_ = false;
-  std::uint64_t next_tick_ms_ = 0, next_commit_ms_ = 0, acquires_left_ = 0;
-  std::atomic<std::uint64_t> acquires_{0}, mappings_{0};
+  std::uint64_t next_tick_ms_ = 0, next_commit_ms_ = 0;
+  std::uint32_t acquires_left_ = 0;                               ///< Until the next tick().
+  std::unordered_map<std::uint32_t, std::uint32_t> acquires_of_;  ///< Since the last tick(), by policy.
+  std::uint64_t acquires_ = 0, acquires_limited_ = 0, mappings_ = 0, mappings_limited_ = 0;
   std::once_flag started_;
   std::jthread thread_;
 };

@@ -78,19 +78,27 @@ struct SealPlan {
   std::uint32_t trailer_bytes = 0;                  ///< TFC padding, padding, pad length and next header.
   std::uint32_t head_bytes = 0;                     ///< Of the new frame, before the ESP header.
   std::uint32_t esp_bytes = 0;                      ///< ESP header, IV, ciphertext and tag.
+  bool ages = false;                                ///< The TTL of the inner packet is decremented.
   std::uint16_t next_header_at = 0;                 ///< Transport mode: of the field that becomes ESP or UDP.
   std::uint8_t next_header = 0;
 };
 
+/// Tells whether a tunnel decrements the TTL of a packet (RFC 4301, section 5.1.2.1).
+enum class Aging : std::uint8_t {
+  ages,
+  keeps,  ///< The packet was routed into the tunnel, and its TTL decremented there.
+};
+
 /// Plans a seal of an IP packet, whose headers the frame has in one piece.
-EspFault plan_seal(const SaFormat& format, const std::uint8_t* frame, const PacketHeaders& headers, SealPlan& plan);
+EspFault plan_seal(const SaFormat& format, const std::uint8_t* frame, const PacketHeaders& headers, Aging aging,
+                   SealPlan& plan);
 /// Writes the trailer of `plan.trailer_bytes` bytes, which follows the payload.
 void write_trailer(const SaFormat& format, const SealPlan& plan, std::uint8_t* trailer);
 /// Writes the job. `iv` has 16 bytes; only an SA with a random IV reads it.
 void write_seal_job(const SaFormat& format, const std::uint8_t* salt, std::uint64_t number, const std::uint8_t* iv,
                     cipher_job& job);
 /// Writes the headers before ESP into `to`, which has room for `plan.head_bytes`; the ESP packet follows there. In
-/// tunnel mode the inner packet's TTL was decremented by decrement_inner(). `identification` is that of IPv4.
+/// tunnel mode decrement_inner() was called before if `plan.ages`. `identification` is that of IPv4.
 void write_seal_head(const SaFormat& format, const SealPlan& plan, const std::uint8_t* frame,
                      const PacketHeaders& headers, std::uint16_t identification, std::uint8_t* to);
 /// Decrements the TTL of a packet that a tunnel forwards (RFC 4301, section 5.1.2.1).

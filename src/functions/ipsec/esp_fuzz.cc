@@ -36,7 +36,7 @@ SaFormat format_of_byte(std::uint8_t byte) {
 
 void seal(const SaFormat& format, std::vector<std::uint8_t> frame, const PacketHeaders& headers) {
   SealPlan plan;
-  if (plan_seal(format, frame.data(), headers, plan) != EspFault::none) return;
+  if (plan_seal(format, frame.data(), headers, Aging::ages, plan) != EspFault::none) return;
   fuzzing::require(plan.payload_at + plan.payload_bytes == headers.end);
   fuzzing::require((plan.payload_bytes + plan.trailer_bytes) % format.alignment == 0);
   if (format.is_tunnel) decrement_inner(frame.data(), headers);

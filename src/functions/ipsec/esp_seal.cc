@@ -53,12 +53,14 @@ void write_outer_ipv6(const SaFormat& format, const std::uint8_t* inner, bool in
 
 }  // namespace
 
-EspFault plan_seal(const SaFormat& format, const std::uint8_t* frame, const PacketHeaders& headers, SealPlan& plan) {
+EspFault plan_seal(const SaFormat& format, const std::uint8_t* frame, const PacketHeaders& headers, Aging aging,
+                   SealPlan& plan) {
   plan = {};
   const bool is_ipv6 = headers.has(PacketHeaders::kIpv6);
   std::uint32_t ip_bytes = 0;  // Of the new packet, before UDP and ESP.
   if (format.is_tunnel) {
-    if (frame[headers.network + (is_ipv6 ? kIpv6TtlAt : kIpv4TtlAt)] <= 1) return EspFault::ttl;
+    plan.ages = aging == Aging::ages;
+    if (plan.ages && frame[headers.network + (is_ipv6 ? kIpv6TtlAt : kIpv4TtlAt)] <= 1) return EspFault::ttl;
     plan.payload_at = headers.network;
     plan.next_header = is_ipv6 ? kProtocolIpv6 : kProtocolIpv4;
     ip_bytes = format.is_ipv6 ? kIpv6Bytes : kIpv4Bytes;

@@ -40,7 +40,7 @@ class Codec {
   Bytes seal(Bytes frame, std::uint64_t number) {
     const PacketHeaders headers = parse_headers(frame.data(), frame.size(), frame.size());
     SealPlan plan;
-    fault_ = plan_seal(format_, frame.data(), headers, plan);
+    fault_ = plan_seal(format_, frame.data(), headers, Aging::ages, plan);
     if (fault_ != EspFault::none) return {};
     if (format_.is_tunnel) decrement_inner(frame.data(), headers);
     frame.resize(plan.payload_at + plan.payload_bytes + plan.trailer_bytes);

@@ -55,13 +55,17 @@ class Ipsec final : public Function {
   std::vector<std::string> warnings() const override { return warnings_of(*files_, settings_); }
 
   void bind(std::span<const PortInfo> ports) override {
-    std::vector<std::vector<OwnAddress>> own;
+    std::vector<PortEnd> ends;
     for (const PortInfo& port : ports) {
-      auto& addresses = own.emplace_back();
+      PortEnd& end = ends.emplace_back();
+      if (const auto found = settings_.interfaces.find(port.name); found != settings_.interfaces.end()) {
+        end.interface_id = found->second;
+      }
+      auto& addresses = end.addresses;
       for (const auto& each : port.addresses) addresses.push_back(own_address(each.address));
       for (const auto& each : port.ipv6_addresses) addresses.push_back(own_address(each.address));
     }
-    agent_.set_own(std::move(own));
+    agent_.set_ports(std::move(ends));
   }
 
   std::unique_ptr<FunctionWorker> open_worker(const WorkerContext& context) override {
@@ -82,7 +86,7 @@ class Ipsec final : public Function {
     const Settings &before = settings_, &after = other.settings_;
     if (before.socket != after.socket || before.marks != after.marks || before.sas != after.sas ||
         before.mtu != after.mtu || before.fragments_first != after.fragments_first ||
-        before.accepts_lost_marks != after.accepts_lost_marks) {
+        before.accepts_lost_marks != after.accepts_lost_marks || before.interfaces != after.interfaces) {
       throw config.error("of `ipsec`, only the files `states` and `policies` change without a restart");
     }
     if (before.follows()) return {};
@@ -130,11 +134,20 @@ class Ipsec final : public Function {
              .kind = kGauge,
              .value = state.is_connected ? 1U : 0U},
             {.name = "ipsec_blocks", .help = "Blocks of sequence numbers lent.", .value = state.blocks},
+            {.name = "ipsec_blocks_refused",
+             .help = "Blocks of sequence numbers that were for another SA or key, or were lent before.",
+             .value = state.blocks_refused},
             {.name = "ipsec_acquires", .help = "SAs asked for, because a policy had none.", .value = state.acquires},
             {.name = "ipsec_overtakings",
              .help = "Groups of sealed packets that left before earlier ones of another worker.",
              .value = overtakings_.load(std::memory_order_relaxed)},
-            {.name = "ipsec_mappings", .help = "New addresses of peers reported.", .value = state.mappings}};
+            {.name = "ipsec_acquires_limited",
+             .help = "Packets whose SA was not asked for, because many others were.",
+             .value = state.acquires_limited},
+            {.name = "ipsec_mappings", .help = "New addresses of peers reported.", .value = state.mappings},
+            {.name = "ipsec_mappings_limited",
+             .help = "Packets from new addresses that were not reported at once, because others just were.",
+             .value = state.mappings_limited}};
   }
 
  private:
@@ -155,8 +168,11 @@ class Ipsec final : public Function {
       answer["keeper"] = settings_.socket.string();
       answer["connected"] = state.is_connected;
       answer["connections"] = state.connections;
+      answer["blocks_refused"] = state.blocks_refused;
       answer["acquires"] = state.acquires;
+      answer["acquires_limited"] = state.acquires_limited;
       answer["mappings"] = state.mappings;
+      answer["mappings_limited"] = state.mappings_limited;
     }
     if (!state.problem.empty()) answer["problem"] = state.problem;
     return answer;
@@ -200,6 +216,7 @@ std::vector<std::string> Ipsec::texts_of(const std::vector<xfrm::Policy>& polici
 
 std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
   Settings settings = read_settings(config);
+  check_interfaces(settings, config.get("interfaces"), context.ports);
   auto files = read_files(settings);
   if (files->states.size() > settings.sas) {
     throw config.error(fmt::format("{} SAs, but `sas` leaves room for {}", files->states.size(), settings.sas));

@@ -18,6 +18,8 @@
 #include "base/log.h"
 #include "control/xfrm/attributes.h"
 #include "control/xfrm/fields.h"
+#include "control/xfrm/marks.h"
+#include "control/xfrm/migration.h"
 #include "control/xfrm/protocol.h"
 #include "control/xfrm/read_message.h"
 #include "control/xfrm/write_message.h"
@@ -34,6 +36,19 @@ constexpr std::uint64_t kRetryMs = 1000, kSettleMs = 500, kLongestSettleMs = 10'
 bool has_algorithm(const xfrm::Attributes& attributes) {
   return attributes.has(XFRMA_ALG_AEAD) || attributes.has(XFRMA_ALG_CRYPT) || attributes.has(XFRMA_ALG_AUTH) ||
          attributes.has(XFRMA_ALG_AUTH_TRUNC);
+}
+
+/// Packets have no marks here. The keeper may have several SAs of one id that differ in their marks.
+bool has_mark(const xfrm::Attributes& attributes) {
+  return attributes.has(XFRMA_MARK);
+}
+
+/// Returns false for SAs that do not seal or open packets here: larval SAs, and those with a mark.
+bool is_usable(const xfrm_usersa_info& raw, const xfrm::Attributes& attributes) {
+  if (!has_algorithm(attributes)) return false;
+  if (!has_mark(attributes)) return true;
+  log_warning("ipsec: an SA with a mark is not used: spi " + std::to_string(ntohl(raw.id.spi)));
+  return false;
 }
 
 /// Writes one request with a fixed part.
@@ -212,12 +227,12 @@ void KeeperClient::take(const nlmsghdr& head, std::span<const std::uint8_t> mess
   } else if (head.nlmsg_type == NLMSG_ERROR) {
     take_error(payload);
   } else if (head.nlmsg_type == PENUMBRA_XFRM_LEND) {
-    take_lent(payload);
+    take_lent(head.nlmsg_seq, payload);
   } else if (is_dumped && head.nlmsg_type == XFRM_MSG_NEWSA) {
     const auto raw = require_fixed<xfrm_usersa_info>(payload);
     const xfrm::Attributes attributes(after(payload, sizeof raw));
-    if (has_algorithm(attributes)) {
-      dumped_sas_.push_back(xfrm::read_sa(raw, attributes, table_.store(), wall_clock()));
+    if (is_usable(raw, attributes)) {
+      dumped_sas_.push_back(read_sa(raw, attributes));
     }
   } else if (is_dumped && head.nlmsg_type == XFRM_MSG_NEWPOLICY) {
     const auto raw = require_fixed<xfrm_userpolicy_info>(payload);
@@ -262,17 +277,36 @@ void KeeperClient::change(std::span<const std::uint8_t> message) {
     case XFRM_MSG_UPDSA: {
       const auto raw = require_fixed<xfrm_usersa_info>(payload);
       const xfrm::Attributes attributes(after(payload, sizeof raw));
-      if (!has_algorithm(attributes)) break;
-      xfrm::Sa sa = xfrm::read_sa(raw, attributes, table_.store(), wall_clock());
+      if (!is_usable(raw, attributes)) break;
+      xfrm::Sa sa = read_sa(raw, attributes);
       const xfrm::SaId id = sa.settings.id;
       table_.put(std::move(sa));
       // The SA is back, perhaps unchanged, and stays.
       std::erase_if(leaving_, [&](const Leaving& each) { return table_.find(each.number) == table_.find(id); });
       break;
     }
-    case XFRM_MSG_DELSA:
-      remove(xfrm::to_id(require_fixed<xfrm_usersa_id>(payload)));
+    case PENUMBRA_XFRM_FIRST_NUMBERS:
+      take_first_numbers(payload);
       break;
+    case XFRM_MSG_DELSA: {
+      const auto raw = require_fixed<xfrm_usersa_id>(payload);
+      if (!has_mark(xfrm::Attributes(after(payload, sizeof raw)))) remove(xfrm::to_id(raw));
+      break;
+    }
+    case XFRM_MSG_MIGRATE: {
+      const auto raw = require_fixed<xfrm_userpolicy_id>(payload);
+      const xfrm::Migration migration = xfrm::read_migration(raw, xfrm::Attributes(after(payload, sizeof raw)));
+      // The keeper has forgotten what leaves, and does not move it.
+      for (Leaving& each : leaving_) {
+        const DataSa* const sa = table_.find(each.number);
+        if (sa == nullptr) continue;
+        xfrm::SaSettings settings = sa->sa.settings;
+        if (xfrm::migrate(migration, settings)) each.grace_ms = each.until_ms = 0;
+      }
+      remove_leaving();
+      table_.migrate(migration);
+      break;
+    }
     case XFRM_MSG_FLUSHSA:
       table_.remove_sas();
       break;
@@ -303,6 +337,13 @@ void KeeperClient::change(std::span<const std::uint8_t> message) {
   }
 }
 
+xfrm::Sa KeeperClient::read_sa(const xfrm_usersa_info& raw, const xfrm::Attributes& attributes) {
+  xfrm::Sa sa = xfrm::read_sa(raw, attributes, table_.store(), wall_clock());
+  // Requests of daemons have no usage there, and so the reader leaves it out.
+  sa.usage = xfrm::to_usage(raw.curlft);
+  return sa;
+}
+
 void KeeperClient::take_error(std::span<const std::uint8_t> payload) {
   const auto raw = require_fixed<nlmsgerr>(payload);
   if (raw.error == 0) return;
@@ -316,53 +357,67 @@ void KeeperClient::take_error(std::span<const std::uint8_t> payload) {
   }
 }
 
-void KeeperClient::take_lent(std::span<const std::uint8_t> payload) {
+void KeeperClient::take_lent(std::uint32_t sequence, std::span<const std::uint8_t> payload) {
+  const auto raw = require_fixed<penumbra_xfrm_lend>(payload);
+  const auto asked = std::ranges::find(lending_, sequence, [](const auto& each) { return each.first; });
+  if (asked == lending_.end()) return;
+  DataSa* const sa = table_.find(asked->second);
+  lending_.erase(asked);
+  // A block for an SA that was replaced meanwhile is given up.
+  if (sa == nullptr) return;
+  sa->is_lending = false;
+  // After a refused block, the agent asks again within a second.
+  if (add_block(raw, *sa)) sa->wants_numbers.store(false, std::memory_order_release);
+}
+
+void KeeperClient::take_first_numbers(std::span<const std::uint8_t> payload) {
   const auto raw = require_fixed<penumbra_xfrm_lend>(payload);
   DataSa* const sa = table_.find(xfrm::to_id(raw.id));
-  if (sa == nullptr) return;
-  const auto asked = std::ranges::find(lending_, sa->number, [](const auto& each) { return each.second; });
-  // A block for an SA that was replaced meanwhile is given up.
-  if (asked == lending_.end()) return;
-  lending_.erase(asked);
-  sa->numbers.add(raw.first, raw.count);
-  ++blocks_;
-  sa->is_lending = false;
-  sa->wants_numbers.store(false, std::memory_order_release);
+  if (sa != nullptr && add_block(raw, *sa)) sa->note_block(raw.count, now_ms_);
+}
+
+bool KeeperClient::add_block(const penumbra_xfrm_lend& block, DataSa& sa) {
+  const xfrm::SaSettings& settings = sa.sa.settings;
+  const bool is_for_sa = xfrm::to_id(block.id) == settings.id &&
+                         xfrm::Mark{.value = block.mark, .mask = block.mask} == settings.mark &&
+                         std::ranges::equal(block.key, xfrm::fingerprint_of(sa.sa, xfrm::KeySalt{}));
+  const bool is_added = is_for_sa && sa.numbers.add(block.first, block.count);
+  ++(is_added ? blocks_ : blocks_refused_);
+  return is_added;
 }
 
 void KeeperClient::lend(DataSa& sa, std::uint64_t count) {
   if (stage_ != Stage::ready) return;
   sa.is_lending = true;
   lending_.emplace_back(++sequence_, sa.number);
-  send(request_of(PENUMBRA_XFRM_LEND, 0, sequence_,
-                  penumbra_xfrm_lend{.id = xfrm::raw_id(sa.sa.settings.id),
-                                     .mark = sa.sa.settings.mark.value,
-                                     .count = static_cast<std::uint32_t>(count),
-                                     .first = 0}));
+  penumbra_xfrm_lend wanted{};
+  wanted.id = xfrm::raw_id(sa.sa.settings.id);
+  wanted.count = static_cast<std::uint32_t>(count);
+  send(request_of(PENUMBRA_XFRM_LEND, 0, sequence_, wanted));
 }
 
 void KeeperClient::report(DataSa& sa, std::uint64_t use_time) {
   if (stage_ != Stage::ready) return;
   const auto load = [](const std::atomic<std::uint64_t>& value) { return value.load(std::memory_order_relaxed); };
-  const SaReport now{.bytes = load(sa.use.bytes),
-                     .packets = load(sa.use.packets),
-                     .late = load(sa.use.late),
-                     .replayed = load(sa.use.replayed),
-                     .bad_icv = load(sa.use.bad_icv),
-                     .top = sa.window.top()};
+  const SaReport now{.bytes = load(sa.use->bytes),
+                     .packets = load(sa.use->packets),
+                     .late = load(sa.use->late),
+                     .replayed = load(sa.use->replayed),
+                     .bad_icv = load(sa.use->bad_icv),
+                     .top = sa.window->top()};
   if (now == sa.reported) return;
   const SaReport before = std::exchange(sa.reported, now);
   const bool is_ring = sa.sa.settings.has_extended_replay;
   const std::size_t words = is_ring ? sa.sa.replay.bitmap.size() : 1;
   const bool has_window = now.top != before.top && now.top >= sa.sa.replay.in;
   const std::vector<std::uint32_t> bitmap =
-      has_window ? sa.window.bitmap(static_cast<std::uint32_t>(words), is_ring) : std::vector<std::uint32_t>{};
+      has_window ? sa.window->bitmap(static_cast<std::uint32_t>(words), is_ring) : std::vector<std::uint32_t>{};
   const auto less = [](std::uint64_t a, std::uint64_t b) { return static_cast<std::uint32_t>(a - b); };
   xfrm::Buffer buffer;
   xfrm::MessageWriter writer(buffer);
   writer.begin(PENUMBRA_XFRM_USAGE, NLM_F_REQUEST, {++sequence_, 0});
   writer.put(penumbra_xfrm_usage{.id = xfrm::raw_id(sa.sa.settings.id),
-                                 .mark = sa.sa.settings.mark.value,
+                                 .mark = 0,
                                  .bytes = now.bytes - before.bytes,
                                  .packets = now.packets - before.packets,
                                  .use_time = now.packets == 0 ? 0 : use_time,

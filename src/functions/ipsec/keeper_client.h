@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/file_descriptor.h"
+#include "control/xfrm/attributes.h"
 #include "control/xfrm/buffer.h"
 #include "control/xfrm/model.h"
 #include "crypto/secret_memory.h"
@@ -20,6 +21,8 @@
 #include "functions/ipsec/sa_table.h"
 
 struct nlmsghdr;
+struct penumbra_xfrm_lend;
+struct xfrm_usersa_info;
 
 namespace penumbra::ipsec {
 
@@ -40,6 +43,8 @@ class KeeperClient {
   std::uint64_t connections() const { return connections_; }
   /// Returns how many blocks of sequence numbers SAs got.
   std::uint64_t blocks() const { return blocks_; }
+  /// Returns how many blocks no SA could use.
+  std::uint64_t blocks_refused() const { return blocks_refused_; }
 
   /// Sends what the functions below, and step(), asked for. What the socket has no room for waits for the next call.
   void flush();
@@ -60,9 +65,15 @@ class KeeperClient {
   void read_datagram(std::span<const std::uint8_t> datagram, std::uint64_t now_ms);
   void take(const nlmsghdr& head, std::span<const std::uint8_t> message, std::uint64_t now_ms);
   void change(std::span<const std::uint8_t> message);
+  control::xfrm::Sa read_sa(const xfrm_usersa_info& raw, const control::xfrm::Attributes& attributes);
   void remove(const control::xfrm::SaId& id);
   void remove_leaving();
-  void take_lent(std::span<const std::uint8_t> payload);
+  /// Takes the answer to the request of a number.
+  void take_lent(std::uint32_t sequence, std::span<const std::uint8_t> payload);
+  /// Takes the numbers that came with an SA.
+  void take_first_numbers(std::span<const std::uint8_t> payload);
+  /// Returns false, and adds nothing, if a block is for another SA or for another key, or was given before.
+  bool add_block(const penumbra_xfrm_lend& block, DataSa& sa);
   void take_error(std::span<const std::uint8_t> payload);
   void request_dump(std::uint16_t type);
   /// Appends a message to the datagrams for flush().
@@ -74,7 +85,8 @@ class KeeperClient {
   SecretMemory room_;  ///< For one datagram.
   Stage stage_ = Stage::closed;
   bool knows_policies_ = false;
-  std::uint64_t connections_ = 0, blocks_ = 0, next_try_ms_ = 0, settled_at_ms_ = 0, settle_end_ms_ = 0;
+  std::uint64_t connections_ = 0, blocks_ = 0, blocks_refused_ = 0, next_try_ms_ = 0, settled_at_ms_ = 0,
+                settle_end_ms_ = 0;
   std::string last_problem_;  ///< Logged once.
   std::uint32_t sequence_ = 0;
   /// An SA that was deleted, and seals on until its successor has sequence numbers.

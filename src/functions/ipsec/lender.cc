@@ -56,9 +56,8 @@ bool FileLender::lend(std::uint64_t now) {
   if (blocks.empty()) return false;
   marks_->save(now);
   for (const Block& each : blocks) {
-    each.sa->numbers.add(each.first, each.count);
+    if (each.sa->numbers.add(each.first, each.count)) ++blocks_;
     each.sa->wants_numbers.store(false, std::memory_order_release);
-    ++blocks_;
   }
   return true;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "control/xfrm/spd.h"
 #include "functions/ipsec/ip_fields.h"
 
 namespace penumbra::ipsec {
@@ -48,6 +49,7 @@ Match match(const xfrm::Selector& selector, const Flow& flow) {
 Found find_policy(std::span<const PolicyEntry> policies, const Flow& flow) {
   Found found;
   for (const PolicyEntry& each : policies) {
+    if (each.policy.interface_id != flow.interface_id) continue;
     const Match matched = match(each.policy.selector, flow);
     if (matched == Match::unknown) found.is_unknown = true;
     if (matched != Match::yes) continue;
@@ -55,15 +57,6 @@ Found find_policy(std::span<const PolicyEntry> policies, const Flow& flow) {
     break;
   }
   return found;
-}
-
-bool fits(const xfrm::Template& wanted, const xfrm::SaSettings& sa) {
-  if (wanted.mode != sa.mode || (wanted.family != 0 && wanted.family != sa.id.family)) return false;
-  if (wanted.id.protocol != 0 && wanted.id.protocol != sa.id.protocol) return false;
-  if (wanted.request != 0 && wanted.request != sa.request) return false;
-  if (wanted.id.spi != 0 && wanted.id.spi != sa.id.spi) return false;
-  return (wanted.id.destination.is_any() || wanted.id.destination == sa.id.destination) &&
-         (wanted.source.is_any() || wanted.source == sa.source);
 }
 
 DataSa* choose_sa(const PolicyEntry& policy, const Flow& flow) {

@@ -9,21 +9,11 @@
 #include <vector>
 
 #include "control/xfrm/model.h"
+#include "functions/ipsec/flow.h"
 #include "functions/ipsec/sa.h"
 #include "penumbra/packet.h"
 
 namespace penumbra::ipsec {
-
-/// The fields of a packet that selectors compare. Ports are the type and code of ICMP.
-struct Flow {
-  control::xfrm::Address source, destination;
-  std::uint16_t source_port = 0, destination_port = 0;
-  std::uint16_t family = 0;
-  std::uint8_t protocol = 0;
-  bool has_ports = true;  ///< False for later fragments, whose ports nobody knows.
-
-  bool operator==(const Flow&) const = default;
-};
 
 /// Reads the flow of an IP packet, whose headers the frame has in one piece.
 Flow flow_of(const std::uint8_t* frame, const PacketHeaders& headers);
@@ -53,8 +43,6 @@ struct Found {
 };
 Found find_policy(std::span<const PolicyEntry> policies, const Flow& flow);
 
-/// True if an SA has what the template wants. Addresses of a template in transport mode are the flow's.
-bool fits(const control::xfrm::Template& wanted, const control::xfrm::SaSettings& sa);
 /// Returns the SA that seals a packet of the flow, or null. An SA without sequence numbers is the last choice.
 DataSa* choose_sa(const PolicyEntry& policy, const Flow& flow);
 

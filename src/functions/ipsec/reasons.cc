@@ -30,6 +30,8 @@ const std::vector<Reason>& reasons_of_ipsec() {
       {"ttl_expired", kDrop, "the TTL is used up before the tunnel (RFC 4301, 5.1.2.1)"},
       {"fragmented", kDrop, "a packet that is too long for its tunnel could not be fragmented"},
       {"packet_too_big", kDrop, "longer than the tunnel's MTU, with \"don't fragment\"; the source gets an ICMP error"},
+      {"no_tunnel_policy", kDrop, "routed into an interface of IPsec, and no policy of its if_id protects the packet"},
+      {"tunnel_loop", kDrop, "routed into an interface of IPsec, and its tunnel's other end is the destination"},
       {"no_memory", kDrop, "no packet buffer was left"},
       {"ike", kPunt, "IKE, for the daemon (UDP 500, and 4500 with a zero marker)"}};
   return kReasons;

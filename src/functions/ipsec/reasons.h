@@ -35,6 +35,8 @@ enum class Why : std::uint16_t {
   ttl_expired,
   fragmented,
   packet_too_big,
+  no_tunnel_policy,
+  tunnel_loop,
   no_memory,
   ike,
 };

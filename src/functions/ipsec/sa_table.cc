@@ -2,10 +2,12 @@
 #include "functions/ipsec/sa_table.h"
 
 #include <algorithm>
+#include <optional>
 #include <ranges>
 #include <utility>
 
 #include "control/xfrm/algorithms.h"
+#include "functions/ipsec/settings.h"
 
 namespace penumbra::ipsec {
 namespace {
@@ -44,20 +46,49 @@ void SaTable::put(xfrm::Sa&& sa) {
   const auto old = sas_.find(id);
   const bool continues = old != sas_.end() && have_same_keys(old->second->sa, sa);
   if (continues && old->second->sa.settings == sa.settings) return;
-  const std::uint32_t key = keys_.add(xfrm::key_material(sa));
-  auto added = std::make_shared<DataSa>(std::move(sa));
-  added->format.key = key;
-  added->number = ++last_number_;
-  if (continues) {
-    // The new object takes further numbers from the lender, so that both objects never have the same.
-    const ReplayWindow& window = old->second->window;
-    const std::uint32_t words = (window.packets() + 31) / 32;
-    added->window.load(window.top(), window.bitmap(words, true), true);
+  DataSa* const before = continues ? old->second.get() : nullptr;
+  place(make(std::move(sa), before), before);
+}
+
+std::shared_ptr<DataSa> SaTable::make(xfrm::Sa&& sa, const DataSa* before) {
+  const std::optional<std::uint32_t> key =
+      before != nullptr ? std::nullopt : std::optional(keys_.add(xfrm::key_material(sa)));
+  auto made = std::make_shared<DataSa>(std::move(sa));
+  if (key) {
+    made->format.key = *key;
+  } else {
+    made->continue_from(*before);
   }
-  if (old != sas_.end()) remove(id);
-  by_number_.emplace(added->number, added.get());
-  sas_.emplace(id, std::move(added));
+  return made;
+}
+
+void SaTable::place(std::shared_ptr<DataSa> made, DataSa* before) {
+  if (before != nullptr) before->owns_key = false;
+  const xfrm::SaId id = made->sa.settings.id;
+  remove(id);
+  made->number = ++last_number_;
+  by_number_.emplace(made->number, made.get());
+  sas_.emplace(id, std::move(made));
   has_changes_ = true;
+}
+
+void SaTable::migrate(const xfrm::Migration& migration) {
+  struct Moved {
+    std::shared_ptr<DataSa> before, now;
+  };
+  // Nothing changes until all objects exist. They need no further room for keys.
+  std::vector<Moved> moved;
+  for (const auto& [id, sa] : sas_) {
+    xfrm::SaSettings settings = sa->sa.settings;
+    if (!xfrm::migrate(migration, settings)) continue;
+    xfrm::Sa copy = copy_of(sa->sa, store_);
+    copy.settings = std::move(settings);
+    moved.push_back({sa, make(std::move(copy), sa.get())});
+  }
+  for (const Moved& each : moved) remove(each.before->sa.settings.id);
+  for (Moved& each : moved) place(std::move(each.now), each.before.get());
+  xfrm::Policy* const policy = spd_.find(migration.policy);
+  if (policy != nullptr && xfrm::migrate(migration, policy->templates)) has_changes_ = true;
 }
 
 void SaTable::remove(const xfrm::SaId& id) {
@@ -95,8 +126,8 @@ void SaTable::set_defaults(const Defaults& defaults) {
   has_changes_ = true;
 }
 
-void SaTable::set_own(std::vector<std::vector<OwnAddress>> own) {
-  own_ = std::move(own);
+void SaTable::set_ports(std::vector<PortEnd> ports) {
+  ports_ = std::move(ports);
   has_changes_ = true;
 }
 
@@ -134,7 +165,7 @@ std::vector<PolicyEntry> SaTable::entries(xfrm::Direction direction) const {
     const xfrm::Template* const wanted = entry.wanted();
     if (wanted == nullptr || direction != xfrm::Direction::out) continue;
     const auto add = [&](DataSa* sa) {
-      if (fits(*wanted, sa->sa.settings)) entry.sas.push_back(sa);
+      if (serves(sa->sa.settings, *policy)) entry.sas.push_back(sa);
     };
     // The newest SA is the first choice, because a peer deletes the older one of a rekeying soon.
     if (const auto found = by_request.find(wanted->request); wanted->request == 0) {
@@ -154,8 +185,8 @@ void SaTable::commit(bool knows_policies) {
   next->out = entries(xfrm::Direction::out);
   next->forward = entries(xfrm::Direction::forward);
   next->defaults = defaults_;
-  next->of_ports = own_;
-  for (const auto& port : own_) next->own.insert(port.begin(), port.end());
+  next->ports = ports_;
+  for (const PortEnd& port : ports_) next->own.insert(port.addresses.begin(), port.addresses.end());
   next->nat_ports.push_back(kNatPort);
   for (const auto* const list : {&next->in, &next->forward, &next->out}) {
     for (const PolicyEntry& each : *list) add_own_end(each.policy, *next);
@@ -172,7 +203,9 @@ void SaTable::commit(bool knows_policies) {
   }
   current_.store(next.get(), std::memory_order_release);
   std::unique_ptr<const Snapshot> before = std::exchange(snapshot_, std::move(next));
-  for (const auto& sa : removed_) keys_.remove(sa->format.key);
+  for (const auto& sa : removed_) {
+    if (sa->owns_key) keys_.remove(sa->format.key);
+  }
   removed_.clear();
   // The old snapshot owns the removed SAs, too.
   retired_.push_back({readers_.start(), std::move(before)});

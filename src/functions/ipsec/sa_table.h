@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "control/xfrm/keys.h"
+#include "control/xfrm/migration.h"
 #include "control/xfrm/spd.h"
 #include "crypto/jobs/cipher_keys.h"
 #include "functions/ipsec/snapshot.h"
@@ -34,18 +35,22 @@ class SaTable {
   control::xfrm::KeyStore& store() { return store_; }
 
   /// Adds an SA whose keys are in store(), in place of one of its id. Sequence numbers and window of an SA with the
-  /// same key continue. Throws std::length_error if there is no room.
+  /// same key continue, and its counters if the time of addition is the same. Throws std::length_error if there is no
+  /// room.
   void put(control::xfrm::Sa&& sa);
   void remove(const control::xfrm::SaId& id);
-  /// Adds a policy in place of one of its selector, direction and mark.
+  /// Moves SAs and the templates of a policy to other addresses. Windows and counters of the SAs continue. Everything
+  /// moves, or nothing and this throws.
+  void migrate(const control::xfrm::Migration& migration);
+  /// Adds a policy in place of one of its selector, direction, mark and interface.
   void put(control::xfrm::Policy policy);
   /// Removes the policy of an index, or of a key if the index is 0.
   void remove(std::uint32_t index, const control::xfrm::PolicyKey& key);
   void set_defaults(const Defaults& defaults);
   void remove_sas();
   void remove_policies();
-  /// Sets the addresses of each port.
-  void set_own(std::vector<std::vector<OwnAddress>> own);
+  /// Sets what is known of each port.
+  void set_ports(std::vector<PortEnd> ports);
   /// Publishes the changes. Without policies, or with `knows_policies` false, traffic is dropped.
   void commit(bool knows_policies);
   bool has_changes() const { return has_changes_; }
@@ -65,6 +70,11 @@ class SaTable {
     std::unique_ptr<const Snapshot> snapshot;
   };
 
+  /// Returns an SA that continues `before`, which has the same key, or a new one if that is null. Throws
+  /// std::length_error if there is no room for the key of a new one.
+  std::shared_ptr<DataSa> make(control::xfrm::Sa&& sa, const DataSa* before);
+  /// Adds what make() returned, in place of an SA of its id. The key of `before` is now the key of the added one.
+  void place(std::shared_ptr<DataSa> made, DataSa* before);
   std::vector<PolicyEntry> entries(control::xfrm::Direction direction) const;
 
   mutable std::mutex mutex_;
@@ -74,7 +84,7 @@ class SaTable {
   std::map<control::xfrm::SaId, std::shared_ptr<DataSa>> sas_;
   std::map<std::uint64_t, DataSa*> by_number_;
   control::xfrm::Spd spd_;
-  std::vector<std::vector<OwnAddress>> own_;  ///< By port.
+  std::vector<PortEnd> ports_;  ///< By index.
   Defaults defaults_;
   std::vector<std::shared_ptr<DataSa>> removed_;  ///< Since the last commit().
   std::uint64_t last_number_ = 0, generation_ = 0;

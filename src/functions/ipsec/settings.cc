@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/ipsec/settings.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <limits>
+#include <set>
 
-#include "control/xfrm/address.h"
 #include "control/xfrm/text.h"
-#include "functions/ipsec/policy.h"
 
 namespace penumbra::ipsec {
 namespace {
@@ -19,19 +17,24 @@ namespace xfrm = control::xfrm;
 constexpr const char* kDefaultSocket = "/run/penumbra/xfrm.sock";
 constexpr const char* kDefaultMarks = "/var/lib/penumbra/ipsec.marks";
 
-/// Returns what RFC 8221 calls legacy in an SA, or nothing.
-std::string legacy_of(const xfrm::Algorithms& used) {
-  std::string names;
-  if (used.cipher && used.cipher->name == "cbc(aes)") names = "CBC";
-  if (used.digest && used.digest->name == "hmac(sha1)") names += names.empty() ? "SHA1" : " and SHA1";
-  return names;
+std::map<std::string, std::uint32_t> read_interfaces(const ConfigNode& config) {
+  std::map<std::string, std::uint32_t> interfaces;
+  if (!config.present()) return interfaces;
+  std::set<std::uint32_t> ids;
+  for (const std::string& name : config.keys()) {
+    const ConfigNode node = config.get(name);
+    const auto id = static_cast<std::uint32_t>(node.integer(1, std::numeric_limits<std::uint32_t>::max()));
+    if (!ids.insert(id).second) throw node.error("another interface has this if_id");
+    interfaces.emplace(name, id);
+  }
+  return interfaces;
 }
 
 }  // namespace
 
 Settings read_settings(const ConfigNode& config) {
-  config.require_map(
-      {"states", "policies", "follow", "socket", "marks", "accept_lost_marks", "sas", "mtu", "fragment", "engine"});
+  config.require_map({"states", "policies", "follow", "socket", "marks", "accept_lost_marks", "sas", "mtu", "fragment",
+                      "interfaces", "engine"});
   Settings settings;
   const ConfigNode follow = config.get("follow"), states = config.get("states"), policies = config.get("policies");
   const ConfigNode socket = config.get("socket"), marks = config.get("marks");
@@ -68,7 +71,18 @@ Settings read_settings(const ConfigNode& config) {
     constexpr std::array kTimes{"before", "after"};
     settings.fragments_first = node.one_of(kTimes) == "before";
   }
+  settings.interfaces = read_interfaces(config.get("interfaces"));
   return settings;
+}
+
+void check_interfaces(const Settings& settings, const ConfigNode& config, std::span<const PortInfo> ports) {
+  std::vector<std::string> names;
+  for (const PortInfo& port : ports) names.push_back(port.name);
+  for (const auto& [name, id] : settings.interfaces) {
+    if (std::ranges::find(names, name) == names.end()) {
+      throw config.get(name).error("there is no port " + quote(name) + ": " + did_you_mean_or_list(name, names));
+    }
+  }
 }
 
 std::shared_ptr<const Files> read_files(const Settings& settings) {
@@ -77,6 +91,7 @@ std::shared_ptr<const Files> read_files(const Settings& settings) {
   const auto now = static_cast<std::uint64_t>(time(nullptr));
   files->states = xfrm::read_states(settings.states, files->store, now);
   files->policies = xfrm::read_policies(settings.policies, now);
+  check_together(*files, settings);
   return files;
 }
 
@@ -88,39 +103,6 @@ xfrm::Sa copy_of(const xfrm::Sa& sa, xfrm::KeyStore& store) {
   copy.keys = store.allocate();
   *copy.keys = *sa.keys;
   return copy;
-}
-
-std::vector<std::string> warnings_of(const Files& files, const Settings& settings) {
-  std::vector<std::string> warnings;
-  for (const xfrm::Sa& sa : files.states) {
-    const std::string legacy = legacy_of(sa.settings.algorithms);
-    if (legacy.empty()) continue;
-    warnings.push_back(fmt::format("{}: the SA {:#x} to {} uses {}, which is legacy; take rfc4106(gcm(aes))",
-                                   settings.states.string(), sa.settings.id.spi,
-                                   to_string(sa.settings.id.destination, sa.settings.id.family), legacy));
-  }
-  for (const xfrm::Sa& sa : files.states) {
-    const bool is_inbound = std::ranges::any_of(files.policies, [&](const xfrm::Policy& policy) {
-      return policy.direction != xfrm::Direction::out && !policy.templates.empty() &&
-             fits(policy.templates[0], sa.settings);
-    });
-    if (!is_inbound || sa.settings.replay_window != 0) continue;
-    warnings.push_back(fmt::format("{}: the SA {:#x} to {} accepts replayed packets; add `replay-window 64`",
-                                   settings.states.string(), sa.settings.id.spi,
-                                   to_string(sa.settings.id.destination, sa.settings.id.family)));
-  }
-  for (const xfrm::Policy& policy : files.policies) {
-    if (policy.templates.empty() || policy.action == xfrm::Action::block) continue;
-    const bool has_sa =
-        std::ranges::any_of(files.states, [&](const xfrm::Sa& sa) { return fits(policy.templates[0], sa.settings); });
-    if (has_sa) continue;
-    const xfrm::Selector& selector = policy.selector;
-    warnings.push_back(fmt::format("{}: the policy {}/{} -> {}/{} has no SA, so that its packets are dropped",
-                                   settings.policies.string(), to_string(selector.source, selector.family),
-                                   selector.source_prefix, to_string(selector.destination, selector.family),
-                                   selector.destination_prefix));
-  }
-  return warnings;
 }
 
 }  // namespace penumbra::ipsec

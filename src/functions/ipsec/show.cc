@@ -38,16 +38,17 @@ nlohmann::ordered_json row_of(const DataSa& sa, std::uint16_t mtu) {
                              {"reqid", settings.request},
                              {"algorithms", names_of(settings.algorithms)},
                              {"esn", sa.format.has_esn},
-                             {"window", sa.window.packets()},
+                             {"window", sa.window->packets()},
                              {"state", state_of(sa)},
-                             {"packets", load(sa.use.packets)},
-                             {"bytes", load(sa.use.bytes)},
+                             {"packets", load(sa.use->packets)},
+                             {"bytes", load(sa.use->bytes)},
                              {"sent", sa.numbers.last()},
-                             {"received", sa.window.top()},
-                             {"late", load(sa.use.late)},
-                             {"replayed", load(sa.use.replayed)},
-                             {"bad_icv", load(sa.use.bad_icv)},
+                             {"received", sa.window->top()},
+                             {"late", load(sa.use->late)},
+                             {"replayed", load(sa.use->replayed)},
+                             {"bad_icv", load(sa.use->bad_icv)},
                              {"mtu", inner_mtu(sa.format, mtu)}};
+  if (settings.interface_id != 0) row["if_id"] = settings.interface_id;
   if (sa.format.has_udp) row["udp"] = fmt::format("{} -> {}", sa.format.source_port, sa.format.destination_port);
   return row;
 }
@@ -75,6 +76,7 @@ nlohmann::ordered_json show_policies(const Snapshot& snapshot, const RowLimit& l
         {"source", prefix_text(selector.source, selector.source_prefix, selector.family)},
         {"destination", prefix_text(selector.destination, selector.destination_prefix, selector.family)},
         {"protocol", selector.protocol == 0 ? "any" : std::to_string(selector.protocol)}};
+    if (entry.policy.interface_id != 0) row["if_id"] = entry.policy.interface_id;
     if (selector.source_port_mask != 0) row["source_port"] = selector.source_port;
     if (selector.destination_port_mask != 0) row["destination_port"] = selector.destination_port;
     const xfrm::Template* const wanted = entry.wanted();

@@ -35,6 +35,12 @@ struct OwnAddress {
   bool operator==(const OwnAddress&) const = default;
 };
 
+/// A port, as the function knows it.
+struct PortEnd {
+  std::vector<OwnAddress> addresses;
+  std::uint32_t interface_id = 0;  ///< `if_id` if the port is an interface of IPsec, or 0.
+};
+
 struct AddressHash {
   static std::size_t of(const control::xfrm::Address& address, std::uint64_t more) {
     const auto* const text = reinterpret_cast<const char*>(address.bytes.data());
@@ -58,7 +64,7 @@ struct Snapshot {
   Defaults defaults;
   std::unordered_map<InboundKey, DataSa*, AddressHash> inbound;
   std::unordered_set<OwnAddress, AddressHash> own;  ///< Addresses of ports, and this end of the policies' tunnels.
-  std::vector<std::vector<OwnAddress>> of_ports;    ///< Addresses of each port.
+  std::vector<PortEnd> ports;                       ///< By index.
   std::vector<std::uint16_t> nat_ports;             ///< UDP ports that ESP comes to.
   std::vector<std::shared_ptr<DataSa>> sas;         ///< All SAs, by number.
 
@@ -68,11 +74,15 @@ struct Snapshot {
   }
   /// Returns an address of a port, or null.
   const control::xfrm::Address* address_of_port(std::uint16_t port, std::uint16_t family) const {
-    if (port >= of_ports.size()) return nullptr;
-    for (const OwnAddress& each : of_ports[port]) {
+    if (port >= ports.size()) return nullptr;
+    for (const OwnAddress& each : ports[port].addresses) {
       if (each.family == family) return &each.address;
     }
     return nullptr;
+  }
+  /// Returns the `if_id` of a port that is an interface of IPsec, or 0.
+  std::uint32_t interface_of_port(std::uint16_t port) const {
+    return port < ports.size() ? ports[port].interface_id : 0;
   }
   bool is_own(const control::xfrm::Address& address, std::uint16_t family) const {
     return own.contains({address, family});

@@ -101,11 +101,12 @@ void IpsecWorker::take_numbers(Chunk& chunk, Works& works) noexcept {
     if (works.groups != nullptr && taken.count > 0) {
       works.groups[works.group_count++] = {&sa.numbers, taken.first, taken.first + taken.count};
     }
-    sa.use.packets.fetch_add(taken.count, std::memory_order_relaxed);
-    sa.use.bytes.fetch_add(groups[g].bytes, std::memory_order_relaxed);
+    sa.use->packets.fetch_add(taken.count, std::memory_order_relaxed);
+    sa.use->bytes.fetch_add(groups[g].bytes, std::memory_order_relaxed);
     if (sa.numbers.left() <= sa.low_mark.load(std::memory_order_relaxed) && parts_.events != nullptr &&
-        !sa.wants_numbers.exchange(true, std::memory_order_acq_rel)) {
-      parts_.events->push({.kind = Event::Kind::wants_numbers, .sa = sa.number, .policy = 0, .flow = {}});
+        !sa.wants_numbers.exchange(true, std::memory_order_acq_rel) &&
+        !parts_.events->push({.kind = Event::Kind::wants_numbers, .sa = sa.number, .policy = 0, .flow = {}})) {
+      sa.wants_numbers.store(false, std::memory_order_release);
     }
   }
   std::uint32_t kept = 0;
@@ -184,7 +185,7 @@ void IpsecWorker::start_jobs(Chunk& chunk, Works& works) noexcept {
       const PacketHeaders& headers = headers_of(*chunk.packets[work.index]);
       std::array<std::uint8_t, RandomIv::kBytes> iv;
       if (format.iv == IvKind::random) random_.next(iv.data());
-      if (format.is_tunnel) decrement_inner(frame, headers);
+      if (plan.ages) decrement_inner(frame, headers);
       write_trailer(format, plan, frame + plan.payload_at + plan.payload_bytes);
       write_seal_job(format, work.sa->salt, work.number, iv.data(), works.jobs[items]);
       works.from[items] = position_of(frame + plan.payload_at, chunk.batch.source);
@@ -248,16 +249,16 @@ void IpsecWorker::finish_opening(Chunk& chunk, Work& work, Works& works, std::ui
     drop(chunk, index, why);
   };
   if (status != CIPHER_DONE) {
-    if (status == CIPHER_WRONG_TAG) sa.use.bad_icv.fetch_add(1, std::memory_order_relaxed);
+    if (status == CIPHER_WRONG_TAG) sa.use->bad_icv.fetch_add(1, std::memory_order_relaxed);
     return refuse(status == CIPHER_WRONG_TAG ? Why::bad_icv : status == CIPHER_NO_KEY ? Why::no_sa : Why::cut);
   }
-  if (const Replayed replayed = sa.window.record(work.number); replayed != Replayed::no) {
+  if (const Replayed replayed = sa.window->record(work.number); replayed != Replayed::no) {
     const bool is_late = replayed == Replayed::late;
-    (is_late ? sa.use.late : sa.use.replayed).fetch_add(1, std::memory_order_relaxed);
+    (is_late ? sa.use->late : sa.use->replayed).fetch_add(1, std::memory_order_relaxed);
     return refuse(is_late ? Why::late : Why::replayed);
   }
-  sa.use.packets.fetch_add(1, std::memory_order_relaxed);
-  sa.use.bytes.fetch_add(length, std::memory_order_relaxed);
+  sa.use->packets.fetch_add(1, std::memory_order_relaxed);
+  sa.use->bytes.fetch_add(length, std::memory_order_relaxed);
   const PacketHeaders headers = headers_of(*chunk.packets[index]);
   const rte_mbuf* const source = work.copy != nullptr ? work.copy : chunk.packets[index];
   const auto* const frame = rte_pktmbuf_mtod(source, const std::uint8_t*);
@@ -269,7 +270,9 @@ void IpsecWorker::finish_opening(Chunk& chunk, Work& work, Works& works, std::ui
   put(chunk, work, bytes);
   const PacketHeaders& inner = headers_of(*chunk.packets[index]);
   if (inner.is_unparsable() || !inner.is_ip()) return drop(chunk, index, Why::bad_inner);
-  apply_policies(chunk, index, works, &sa, flow_of(rte_pktmbuf_mtod(chunk.packets[index], const std::uint8_t*), inner));
+  Flow flow = flow_of(rte_pktmbuf_mtod(chunk.packets[index], const std::uint8_t*), inner);
+  flow.interface_id = sa.sa.settings.interface_id;
+  apply_policies(chunk, index, works, &sa, flow);
 }
 
 void IpsecWorker::put(Chunk& chunk, Work& work, std::uint32_t bytes) noexcept {
@@ -306,8 +309,10 @@ void IpsecWorker::report_mapping(const Work& work, const Flow& outer) noexcept {
   if (!settings.encapsulation) return;
   if (outer.source == settings.source && outer.source_port == settings.encapsulation->source_port) return;
   const std::uint64_t hash = AddressHash::of(outer.source, outer.source_port) | 1U;
-  if (parts_.events == nullptr || sa.use.last_mapping.exchange(hash, std::memory_order_relaxed) == hash) return;
-  parts_.events->push({.kind = Event::Kind::mapping, .sa = sa.number, .policy = 0, .flow = outer});
+  if (parts_.events == nullptr || sa.use->last_mapping.exchange(hash, std::memory_order_relaxed) == hash) return;
+  if (!parts_.events->push({.kind = Event::Kind::mapping, .sa = sa.number, .policy = 0, .flow = outer})) {
+    sa.use->last_mapping.store(0, std::memory_order_relaxed);
+  }
 }
 
 std::string IpsecWorker::trace(const Chunk& /*chunk*/, std::uint16_t packet) const {

@@ -60,11 +60,16 @@ class IpsecWorker final : public FunctionWorker {
   void classify_esp(Chunk& chunk, std::uint16_t index, Works& works, DataSa& sa, std::uint32_t esp_at,
                     const Flow& flow) noexcept;
   void apply_policies(Chunk& chunk, std::uint16_t index, Works& works, DataSa* opened_by, const Flow& flow) noexcept;
+  /// Seals, drops or passes a packet by the outbound policies of the flow's interface.
+  void apply_outbound(Chunk& chunk, std::uint16_t index, Works& works, const DataSa* opened_by,
+                      const Flow& flow) noexcept;
   void plan(Chunk& chunk, std::uint16_t index, Works& works, const PolicyEntry& policy, const DataSa* opened_by,
             const Flow& flow) noexcept;
   /// Drops a packet that its tunnel cannot take, and tells its source.
-  void refuse_too_big(Chunk& chunk, std::uint16_t index, const Works& works, const DataSa& sa,
-                      const DataSa* opened_by) noexcept;
+  void refuse_too_big(Chunk& chunk, std::uint16_t index, const Works& works, const DataSa& sa, const DataSa* opened_by,
+                      const Flow& flow) noexcept;
+  /// True if outbound policies let a packet pass without protection.
+  bool passes_in_clear(const Snapshot& snapshot, const Flow& flow) noexcept;
 
   // worker_fragments.cc
   /// Fragments a packet before it is sealed, and adds the seal of the first fragment. `work` is that of the packet.

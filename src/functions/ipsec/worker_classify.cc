@@ -64,9 +64,11 @@ std::string text_of(const PolicyEntry& entry, const char* direction) {
   const char* const action = entry.policy.action == xfrm::Action::block ? "discard"
                              : entry.policy.templates.empty()           ? "bypass"
                                                                         : "protect";
-  return fmt::format("{} {}/{} -> {}/{} priority {}: {}", direction, to_string(selector.source, selector.family),
+  const std::uint32_t interface_id = entry.policy.interface_id;
+  return fmt::format("{} {}/{} -> {}/{} priority {}{}: {}", direction, to_string(selector.source, selector.family),
                      selector.source_prefix, to_string(selector.destination, selector.family),
-                     selector.destination_prefix, entry.policy.priority, action);
+                     selector.destination_prefix, entry.policy.priority,
+                     interface_id != 0 ? fmt::format(" if_id {:#x}", interface_id) : "", action);
 }
 
 Why why_not_planned(EspFault fault) {
@@ -96,7 +98,10 @@ void IpsecWorker::classify(Chunk& chunk, std::uint16_t index, Works& works) noex
     if (!is_ike(frame, headers)) drop(chunk, index, Why::no_policy_state);
     return;
   }
-  const Flow flow = flow_of(frame, headers);
+  Flow flow = flow_of(frame, headers);
+  flow.interface_id = works.snapshot->interface_of_port(chunk.rx_port);
+  // A route led the packet into this tunnel, after it was checked where it came in.
+  if (flow.interface_id != 0) return apply_outbound(chunk, index, works, nullptr, flow);
   if (works.snapshot->is_own(flow.destination, flow.family)) {
     if (headers.protocol == ip_protocol::kEsp) {
       if (headers.has(PacketHeaders::kFragment)) return drop(chunk, index, Why::fragment_wanted);
@@ -154,11 +159,11 @@ void IpsecWorker::classify_esp(Chunk& chunk, std::uint16_t index, Works& works, 
   if (packet.data_len < esp_at + kEspHeaderBytes) return drop(chunk, index, Why::malformed);
   const std::uint32_t low = load_be32(frame + esp_at + sizeof(std::uint32_t));
   const std::optional<std::uint64_t> number =
-      sa.format.has_esn ? recover_number(low, sa.window.top(), sa.window.packets()) : low;
-  const Replayed replayed = number ? sa.window.check(*number) : Replayed::late;
+      sa.format.has_esn ? recover_number(low, sa.window->top(), sa.window->packets()) : low;
+  const Replayed replayed = number ? sa.window->check(*number) : Replayed::late;
   if (replayed != Replayed::no) {
     const bool is_late = replayed == Replayed::late;
-    if (!chunk.is_dry_run) (is_late ? sa.use.late : sa.use.replayed).fetch_add(1, std::memory_order_relaxed);
+    if (!chunk.is_dry_run) (is_late ? sa.use->late : sa.use->replayed).fetch_add(1, std::memory_order_relaxed);
     return drop(chunk, index, is_late ? Why::late : Why::replayed);
   }
   if (chunk.is_dry_run) return emitter_.hold(chunk, index);
@@ -189,15 +194,26 @@ void IpsecWorker::apply_policies(Chunk& chunk, std::uint16_t index, Works& works
     return drop(chunk, index, inbound == Inbound::discarded ? Why::discarded : Why::policy_mismatch);
   }
   if (is_local) return;
-  found = cache_.find(snapshot, xfrm::Direction::out, flow);
+  Flow leaving = flow;
+  leaving.interface_id = 0;
+  apply_outbound(chunk, index, works, opened_by, leaving);
+}
+
+void IpsecWorker::apply_outbound(Chunk& chunk, std::uint16_t index, Works& works, const DataSa* opened_by,
+                                 const Flow& flow) noexcept {
+  const Found found = cache_.find(*works.snapshot, xfrm::Direction::out, flow);
+  Note* const noted = note(chunk, index);
   if (noted != nullptr && found.policy != nullptr) noted->policy = text_of(*found.policy, "out");
   if (found.is_unknown) return drop(chunk, index, Why::fragment_wanted);
-  if (found.policy == nullptr) {
-    if (snapshot.defaults.blocks_out) drop(chunk, index, Why::discarded);
-    return;
+  if (found.policy != nullptr && found.policy->policy.action == xfrm::Action::block) {
+    return drop(chunk, index, Why::discarded);
   }
-  if (found.policy->policy.action == xfrm::Action::block) return drop(chunk, index, Why::discarded);
-  if (found.policy->wanted() != nullptr) plan(chunk, index, works, *found.policy, opened_by, flow);
+  if (found.policy != nullptr && found.policy->wanted() != nullptr) {
+    return plan(chunk, index, works, *found.policy, opened_by, flow);
+  }
+  // Packets that are routed into a tunnel never leave in clear.
+  if (flow.interface_id != 0) return drop(chunk, index, Why::no_tunnel_policy);
+  if (found.policy == nullptr && works.snapshot->defaults.blocks_out) drop(chunk, index, Why::discarded);
 }
 
 void IpsecWorker::plan(Chunk& chunk, std::uint16_t index, Works& works, const PolicyEntry& policy,
@@ -206,7 +222,7 @@ void IpsecWorker::plan(Chunk& chunk, std::uint16_t index, Works& works, const Po
   const auto* const frame = rte_pktmbuf_mtod(chunk.packets[index], const std::uint8_t*);
   DataSa* const sa = policy.policy.templates.size() == 1 ? choose_sa(policy, flow) : nullptr;
   if (sa == nullptr) {
-    if (policy.wanted()->optional && policy.policy.templates.size() == 1) return;
+    if (policy.wanted()->optional && policy.policy.templates.size() == 1 && flow.interface_id == 0) return;
     if (parts_.events != nullptr && !chunk.is_dry_run) {
       parts_.events->push({.kind = Event::Kind::acquire, .sa = 0, .policy = policy.policy.index, .flow = flow});
     }
@@ -215,8 +231,14 @@ void IpsecWorker::plan(Chunk& chunk, std::uint16_t index, Works& works, const Po
   if (Note* const noted = note(chunk, index); noted != nullptr) noted->sealed = text_of(*sa);
   if (has_fault(headers, frame)) return drop(chunk, index, Why::malformed);
   if (sa->is_used_up()) return drop(chunk, index, Why::expired_hard);
+  // The peer's own address is routed into its tunnel, and so would be the sealed packet.
+  if (flow.interface_id != 0 && sa->sa.settings.id.family == flow.family &&
+      sa->sa.settings.id.destination == flow.destination) {
+    return drop(chunk, index, Why::tunnel_loop);
+  }
   SealPlan seal;
-  if (const EspFault fault = plan_seal(sa->format, frame, headers, seal); fault != EspFault::none) {
+  const Aging aging = flow.interface_id != 0 ? Aging::keeps : Aging::ages;
+  if (const EspFault fault = plan_seal(sa->format, frame, headers, aging, seal); fault != EspFault::none) {
     return drop(chunk, index, why_not_planned(fault));
   }
   constexpr std::uint32_t kLeastIpv6Mtu = 1280;
@@ -224,7 +246,7 @@ void IpsecWorker::plan(Chunk& chunk, std::uint16_t index, Works& works, const Po
   const bool has_df = is_ipv6 ? headers.end - headers.network > kLeastIpv6Mtu
                               : !sa->format.clears_df && (load_be16(frame + headers.network + 6) & kDontFragment) != 0;
   const bool is_too_big = seal.head_bytes - headers.network + seal.esp_bytes > parts_.mtu;
-  if (has_df && is_too_big) return refuse_too_big(chunk, index, works, *sa, opened_by);
+  if (has_df && is_too_big) return refuse_too_big(chunk, index, works, *sa, opened_by, flow);
   if (chunk.is_dry_run) return emitter_.hold(chunk, index);
   // Only packets of IPv4 in a tunnel may be fragmented before (RFC 4301, section 8.2.1).
   if (is_too_big && parts_.fragments_first && sa->format.is_tunnel && !is_ipv6 &&
@@ -232,35 +254,49 @@ void IpsecWorker::plan(Chunk& chunk, std::uint16_t index, Works& works, const Po
     Work work;
     work.index = static_cast<std::uint8_t>(index);
     work.sa = sa;
+    work.aging = aging;
     return add_fragments(chunk, work, works);
   }
   works.add(index, *sa).seal = seal;
 }
 
+bool IpsecWorker::passes_in_clear(const Snapshot& snapshot, const Flow& flow) noexcept {
+  const Found found = cache_.find(snapshot, xfrm::Direction::out, flow);
+  if (found.policy == nullptr) return !snapshot.defaults.blocks_out;
+  return found.policy->policy.action == xfrm::Action::allow && found.policy->wanted() == nullptr;
+}
+
 void IpsecWorker::refuse_too_big(Chunk& chunk, std::uint16_t index, const Works& works, const DataSa& sa,
-                                 const DataSa* opened_by) noexcept {
+                                 const DataSa* opened_by, const Flow& flow) noexcept {
   drop(chunk, index, Why::packet_too_big);
   // The source of an opened packet is beyond a tunnel. An error would reach it in clear.
   if (opened_by != nullptr || chunk.is_dry_run || !errors_.take(chunk.now)) return;
   rte_mbuf& packet = *chunk.packets[index];
   const PacketHeaders& headers = headers_of(packet);
   const auto* const frame = rte_pktmbuf_mtod(&packet, const std::uint8_t*);
-  const std::uint16_t family = headers.has(PacketHeaders::kIpv6) ? AF_INET6 : AF_INET;
-  const xfrm::Address* const own = works.snapshot->address_of_port(chunk.rx_port, family);
-  const std::uint8_t* const from = own != nullptr ? own->bytes.data() : destination_at(frame, headers);
+  const xfrm::Address* const own = works.snapshot->address_of_port(chunk.rx_port, flow.family);
+  const xfrm::Address& from = own != nullptr ? *own : flow.destination;
+  // Routes lead an error back from an interface of IPsec. It has no protection there.
+  const bool is_routed = flow.interface_id != 0;
+  Flow back;
+  back.source = from;
+  back.destination = flow.source;
+  back.family = flow.family;
+  back.protocol = flow.family == AF_INET6 ? ip_protocol::kIcmpv6 : ip_protocol::kIcmp;
+  if (is_routed && !passes_in_clear(*works.snapshot, back)) return;
   rte_mbuf* const error = emitter_.allocate();
   if (error == nullptr) return;
   const std::uint32_t room = rte_pktmbuf_tailroom(error);
   const auto mtu = static_cast<std::uint16_t>(inner_mtu(sa.format, parts_.mtu));
   const std::uint32_t bytes = room < kMostErrorBytes
                                   ? 0
-                                  : write_too_big(frame, packet.data_len, headers, from, mtu,
+                                  : write_too_big(frame, packet.data_len, headers, from.bytes.data(), mtu,
                                                   std::span<std::uint8_t, kMostErrorBytes>(
                                                       rte_pktmbuf_mtod(error, std::uint8_t*), kMostErrorBytes));
   if (bytes == 0) return emitter_.discard(error);
   rte_pktmbuf_append(error, static_cast<std::uint16_t>(bytes));
   error->port = chunk.rx_port;
-  emitter_.emit(error, Verdict::send(chunk.rx_port));
+  emitter_.emit(error, is_routed ? Verdict{} : Verdict::send(chunk.rx_port));
 }
 
 }  // namespace penumbra::ipsec

@@ -39,7 +39,7 @@ void IpsecWorker::add_next_fragment(Chunk& chunk, Work& work, Works& works) noex
   PacketHeaders headers = headers_of(*chunk.packets[work.index]);
   headers.end = work.copy->data_len;
   const auto* const frame = rte_pktmbuf_mtod(work.copy, const std::uint8_t*);
-  if (plan_seal(work.sa->format, frame, headers, work.seal) != EspFault::none) {
+  if (plan_seal(work.sa->format, frame, headers, work.aging, work.seal) != EspFault::none) {
     return abandon(chunk, work, Why::too_long);
   }
   works.add(work);

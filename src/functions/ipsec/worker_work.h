@@ -24,6 +24,7 @@ struct IpsecWorker::Work {
   DataSa* sa = nullptr;
   rte_mbuf* made = nullptr;       ///< Receives what the job writes.
   rte_mbuf* copy = nullptr;       ///< Copy of a packet that is no possible source of a job, or a fragment.
+  Aging aging = Aging::ages;      ///< Of a packet that is fragmented.
   bool is_fragment = false;       ///< The job seals a fragment of the packet.
   rte_mbuf* fragments = nullptr;  ///< The fragments for later rounds, a list by rte_mbuf::next.
   std::uint64_t number = 0;
