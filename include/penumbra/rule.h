@@ -78,6 +78,24 @@ constexpr std::uint16_t destination_port_of(std::uint64_t last_word) {
   return static_cast<std::uint16_t>(last_word >> kDestinationPortShift);
 }
 
+/// Words of a sparse key, which has the fields of base/packet_fields.h. A mask uses few of them.
+inline constexpr std::size_t kSparseWords = 14;
+using SparseWords = std::array<std::uint64_t, kSparseWords>;
+
+/// The keys that a sparse rule matches. Bits of the value outside the mask are 0.
+struct SparseMatch {
+  SparseWords value{};
+  SparseWords mask{};
+
+  bool operator==(const SparseMatch&) const = default;
+  constexpr bool matches(const SparseWords& key) const {
+    for (std::size_t word = 0; word < key.size(); ++word) {
+      if ((key[word] & mask[word]) != value[word]) return false;
+    }
+    return true;
+  }
+};
+
 /// Returns true if `match` matches `key`, a header in the layout of `fields`.
 constexpr bool matches(const RuleMatch& match, RuleFields fields, const RuleWords& key) {
   for (std::size_t word = 0; word < words_of(fields); ++word) {

@@ -24,7 +24,8 @@ bool is_before(std::uint32_t position, std::uint32_t other) {
 ChunkScheduler::ChunkScheduler(std::uint16_t worker, const Pipeline& pipeline, Pipeline::Queues queues,
                                WorkerCounters& counters, Tracer& tracer, Captures& captures, Egress& egress,
                                rte_mempool* pool, Handover* handover)
-    : counters_(counters),
+    : pipeline_(pipeline),
+      counters_(counters),
       tracer_(tracer),
       captures_(captures),
       egress_(egress),
@@ -234,7 +235,18 @@ void ChunkScheduler::resume(InFlightChunk& chunk, StageQueue& stage) noexcept {
 /// Moves the chunk to the next stage.
 void ChunkScheduler::leave(InFlightChunk& chunk) noexcept {
   if (chunk.traced && chunk.undecided > 0) tracer_.note_stage(chunk, *stages_[chunk.stage].function, chunk.traces);
+  if (!stages_[chunk.stage].stage->go_to.empty()) redirect(chunk);
   ++chunk.stage;
+}
+
+/// Moves the packets whose next stage is another one by the configuration.
+void ChunkScheduler::redirect(InFlightChunk& chunk) noexcept {
+  for (std::uint16_t i = 0; i < chunk.size; ++i) {
+    const Verdict verdict = pipeline_.redirected(chunk.stage, chunk.verdicts[i]);
+    if (verdict == chunk.verdicts[i]) continue;
+    chunk.verdicts[i] = verdict;
+    emissions_.redirect(chunk, i);
+  }
 }
 
 void ChunkScheduler::finish(InFlightChunk& chunk) noexcept {

@@ -89,10 +89,12 @@ class ChunkScheduler {
   void resume(InFlightChunk& chunk, StageQueue& stage) noexcept;
   bool resume_ready(StageQueue& stage) noexcept;
   void leave(InFlightChunk& chunk) noexcept;
+  void redirect(InFlightChunk& chunk) noexcept;
   void finish(InFlightChunk& chunk) noexcept;
   /// Returns the cycles since the end of the last step and begins the next step.
   std::uint64_t lap() noexcept;
 
+  const Pipeline& pipeline_;
   WorkerCounters& counters_;
   Tracer& tracer_;
   Captures& captures_;

@@ -9,13 +9,6 @@
 #include "packet/mbuf_gather.h"
 
 namespace penumbra::runtime {
-namespace {
-
-Verdict drop_as(RuntimeReason reason) {
-  return {Verdict::Kind::drop, static_cast<std::uint16_t>(reason)};
-}
-
-}  // namespace
 
 Egress::Egress(std::uint16_t worker, std::size_t reasons, std::vector<io::TxQueue*> queues, HostPath* host,
                WorkerCounters& counters, Tracer& tracer, Captures& captures)
@@ -240,6 +233,8 @@ void Egress::note_traces(InFlightChunk& chunk) {
       for (std::uint16_t i = 0; i < replication.dropped; ++i) note(verdict_of_dropped(replication), packet);
     } else if (verdict.kind == Verdict::Kind::pass) {
       note(drop_as(RuntimeReason::undecided), packet);
+    } else if (verdict == kHandedOver) {
+      if (!trace.goes_on) note(drop_as(RuntimeReason::emitter_full), packet);
     } else {
       note(verdict, packet);
     }

@@ -10,10 +10,22 @@
 #include "packet/mbuf_metadata.h"
 
 namespace penumbra::runtime {
+namespace {
+
+/// Returns the trace of a packet of a chunk, or null if the packet is not traced.
+PacketTrace* trace_of(Chunk& chunk, std::uint16_t packet) {
+  if (!chunk.traced) return nullptr;
+  auto& traces = static_cast<InFlightChunk&>(chunk).traces;  // Only chunks in flight are traced.
+  const auto found = std::ranges::find(traces, packet, &PacketTrace::packet);
+  return found == traces.end() ? nullptr : &*found;
+}
+
+}  // namespace
 
 Emissions::Emissions(std::uint16_t worker, const Pipeline& pipeline, WorkerCounters& counters, Captures& captures,
                      Handover* handover)
     : worker_(worker),
+      pipeline_(pipeline),
       stages_(static_cast<std::uint16_t>(pipeline.stages().size())),
       reasons_(pipeline.reasons().size()),
       counters_(counters),
@@ -22,6 +34,7 @@ Emissions::Emissions(std::uint16_t worker, const Pipeline& pipeline, WorkerCount
       entries_(kCapacity) {}
 
 void Emissions::push(rte_mbuf* packet, Verdict verdict, std::uint16_t stage) noexcept {
+  verdict = pipeline_.redirected(stage, verdict);
   if (verdict.kind == Verdict::Kind::drop && verdict.value < reasons_) return drop(packet, verdict);
   if (size() == kCapacity) {
     drop(packet, RuntimeReason::emitter_full);
@@ -71,8 +84,19 @@ bool Emissions::follow(const rte_mbuf* packet, PacketTrace& trace) {
   return false;
 }
 
+void Emissions::redirect(Chunk& chunk, std::uint16_t index) noexcept {
+  if (size() == kCapacity) {
+    chunk.verdicts[index] = drop_as(RuntimeReason::emitter_full);
+    return;
+  }
+  rte_mbuf* const packet = chunk.packets[index];
+  packet->port = chunk.rx_port;  // A driver's number until now.
+  journey_of(*packet, chunk.now);
+  push(packet, chunk.verdicts[index], chunk.stage);
+}
+
 void Emissions::drop(rte_mbuf* packet, RuntimeReason reason) noexcept {
-  drop(packet, {Verdict::Kind::drop, static_cast<std::uint16_t>(reason)});
+  drop(packet, drop_as(reason));
 }
 
 void Emissions::drop(rte_mbuf* packet, Verdict verdict) noexcept {
@@ -81,11 +105,16 @@ void Emissions::drop(rte_mbuf* packet, Verdict verdict) noexcept {
   rte_pktmbuf_free(packet);
 }
 
-bool Emissions::hand_over(rte_mbuf* packet, std::uint16_t stage) noexcept {
+bool Emissions::hand_over(rte_mbuf* packet, std::uint16_t stage, PacketTrace* trace) noexcept {
   const std::uint16_t to = handover_ == nullptr ? worker_ : handover_->worker_of(*packet, worker_);
   if (to == worker_) return false;
-  journey_of(*packet, 0).stage = stage;
-  if (!handover_->put(worker_, to, packet)) drop(packet, RuntimeReason::emitter_full);
+  PacketMetadata& journey = journey_of(*packet, 0);
+  journey.stage = stage;
+  journey.trace = trace == nullptr ? 0 : trace->number;
+  if (trace != nullptr) journey.trace_part = static_cast<std::uint16_t>(trace->part + 1);
+  const bool is_taken = handover_->put(worker_, to, packet);
+  if (!is_taken) drop(packet, RuntimeReason::emitter_full);
+  if (trace != nullptr) trace->goes_on = is_taken;
   return true;
 }
 
@@ -93,7 +122,11 @@ bool Emissions::take_over() noexcept {
   std::array<rte_mbuf*, Chunk::kCapacity> packets;
   const auto room = static_cast<std::uint16_t>(std::min(packets.size(), kCapacity - size()));
   const std::uint16_t count = handover_->take(worker_, packets.data(), room);
-  for (std::uint16_t i = 0; i < count; ++i) push(packets[i], {}, journey_of(*packets[i], 0).stage);
+  for (std::uint16_t i = 0; i < count; ++i) {
+    const PacketMetadata& journey = journey_of(*packets[i], 0);
+    if (journey.trace != 0) followed_.emplace_back(packets[i], Tracer::go_on(*packets[i], worker_));
+    push(packets[i], {}, journey.stage);
+  }
   return count > 0;
 }
 
@@ -114,7 +147,7 @@ void StageEmitter::emit(rte_mbuf* packet, Verdict verdict) noexcept {
 void StageEmitter::hold(Chunk& chunk, std::uint16_t index) noexcept {
   chunk.verdicts[index] = {Verdict::Kind::hold, 0};
   if (chunk.is_dry_run) return;
-  chunk.packets[index]->port = chunk.rx_port;  // A driver's number until now.
+  chunk.packets[index]->port = chunk.rx_port;
   journey_of(*chunk.packets[index], chunk.now);
   emissions_.counters().held.add(1);
 }
@@ -129,7 +162,6 @@ void StageEmitter::absorb(std::size_t count) noexcept {
 }
 
 void StageEmitter::replace(Chunk& chunk, std::uint16_t index, rte_mbuf* packet, std::size_t held) noexcept {
-  constexpr Verdict kHandedOver{Verdict::Kind::hold, 1};
   WorkerCounters& counters = emissions_.counters();
   counters.held.add(1);
   counters.absorbed.add(held + 1);
@@ -137,7 +169,7 @@ void StageEmitter::replace(Chunk& chunk, std::uint16_t index, rte_mbuf* packet, 
   gather(*packet, kContiguousBytes);
   packet->port = chunk.rx_port;
   journey_of(*packet, chunk.now);
-  if (emissions_.hand_over(packet, stage_)) {
+  if (emissions_.hand_over(packet, stage_, trace_of(chunk, index))) {
     chunk.verdicts[index] = kHandedOver;
   } else {
     chunk.packets[index] = packet;
@@ -146,18 +178,15 @@ void StageEmitter::replace(Chunk& chunk, std::uint16_t index, rte_mbuf* packet, 
 }
 
 void StageEmitter::go_to(Chunk& chunk, std::uint16_t index, std::uint16_t stage) noexcept {
-  const Verdict verdict{Verdict::Kind::go_to, stage};
-  chunk.verdicts[index] = verdict;
+  chunk.verdicts[index] = {Verdict::Kind::go_to, stage};
   if (chunk.is_dry_run) return;
-  rte_mbuf* const packet = chunk.packets[index];
-  packet->port = chunk.rx_port;
-  PacketMetadata& metadata = journey_of(*packet, chunk.now);
+  PacketMetadata& metadata = journey_of(*chunk.packets[index], chunk.now);
   if (metadata.visits == kMostVisits) {
-    emissions_.drop(packet, RuntimeReason::too_many_visits);
+    chunk.verdicts[index] = drop_as(RuntimeReason::too_many_visits);
     return;
   }
   ++metadata.visits;
-  emissions_.push(packet, verdict, stage_);
+  emissions_.redirect(chunk, index);
 }
 
 }  // namespace penumbra::runtime

@@ -30,17 +30,21 @@ class Emissions {
 
   std::size_t size() const noexcept { return tail_ - head_; }
   std::uint16_t stages() const noexcept { return stages_; }
-  /// Queues a packet, whose verdict comes from `stage`. Drops the packet if that is the verdict or the queue is full.
+  /// Queues a packet, whose verdict comes from `stage`, unless the configuration sends it elsewhere. Drops the packet
+  /// if that is the verdict or the queue is full.
   void push(rte_mbuf* packet, Verdict verdict, std::uint16_t stage) noexcept;
   /// Fills an unused chunk with the first packets that have a common receive port and stage, and with their traces.
   /// Requires size() > 0.
   void fill(InFlightChunk& chunk) noexcept;
   /// Keeps the trace of a packet for fill(). Returns false, and leaves `trace` alone, if the packet does not wait here.
   bool follow(const rte_mbuf* packet, PacketTrace& trace);
+  /// Queues packet `index` of a chunk, whose verdict is go_to. If the queue is full, the verdict becomes a drop.
+  void redirect(Chunk& chunk, std::uint16_t index) noexcept;
   void drop(rte_mbuf* packet, RuntimeReason reason) noexcept;
-  /// Gives a packet to the worker that receives its flow, where the stage after `stage` continues. Returns false,
-  /// without a change, if that is this worker. Drops the packet if the way to the other worker is full.
-  bool hand_over(rte_mbuf* packet, std::uint16_t stage) noexcept;
+  /// Gives a packet to the worker that receives its flow, where the stage after `stage` continues, and so does `trace`
+  /// (null: the packet is not traced). Returns false, without a change, if that is this worker. Drops the packet if the
+  /// way to the other worker is full.
+  bool hand_over(rte_mbuf* packet, std::uint16_t stage, PacketTrace* trace) noexcept;
   /// Queues the packets that other workers handed over, as far as there is room. Returns true if there were any.
   bool take_over() noexcept;
 
@@ -56,6 +60,7 @@ class Emissions {
   Entry& at(std::size_t position) { return entries_[position % kCapacity]; }
 
   const std::uint16_t worker_;
+  const Pipeline& pipeline_;
   const std::uint16_t stages_;
   const std::size_t reasons_;
   WorkerCounters& counters_;

@@ -76,7 +76,11 @@ TEST_P(Emission, JoinsPairs) {
 
 TEST_P(Emission, DropsPacketsThatGoRound) {
   TestBed bed({{.name = "a", .packets_per_queue = 1'000}}, 1, holder_and_judge(GetParam(), HolderRole::go_round));
+  bed.router().trace("add", std::vector<std::string>{"1"});
   EXPECT_EQ(test::count_of(bed.run_and_check_counts({}), "router", "too_many_visits"), 1'000U);
+  const auto lines = bed.router().trace("show", {}).at(0).at("lines").get<std::vector<std::string>>();
+  EXPECT_EQ(lines.size(), StageEmitter::kMostVisits + 2U);
+  EXPECT_EQ(lines.back(), "drop router.too_many_visits");
 }
 
 TEST_P(Emission, RedirectedPacketsKeepTheirOrder) {

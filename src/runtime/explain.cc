@@ -131,10 +131,11 @@ ordered_json Explainer::explain(Packets& packets) {
   unsigned visits = 0;
   for (std::size_t i = 0; i < stages.size() && chunk.verdicts[0].kind == Verdict::Kind::pass; ++i) {
     chunk.stage = static_cast<std::uint16_t>(i);
-    answer["stages"].push_back(explain_stage(packets, stages[i]));
+    ordered_json& stage = answer["stages"].emplace_back(explain_stage(packets, stages[i]));
     if (chunk.verdicts[0].kind != Verdict::Kind::go_to) continue;
-    if (++visits > StageEmitter::kMostVisits) {
-      chunk.verdicts[0] = {Verdict::Kind::drop, static_cast<std::uint16_t>(RuntimeReason::too_many_visits)};
+    // A function's own redirections are limited. Those of the configuration make no loop.
+    if (stage["verdict"] == name_of(Verdict::Kind::go_to) && ++visits > StageEmitter::kMostVisits) {
+      chunk.verdicts[0] = drop_as(RuntimeReason::too_many_visits);
       break;
     }
     i = std::size_t{chunk.verdicts[0].value} - 1;  // The loop adds 1. An invalid stage ends it.
@@ -179,11 +180,17 @@ ordered_json Explainer::explain_stage(Packets& packets, const Stage& stage) {
   });
   const Verdict verdict = chunk.verdicts[0];
   const bool has_reason = verdict.kind == Verdict::Kind::drop || verdict.kind == Verdict::Kind::punt;
-  return {{"stage", stage.name},
-          {"verdict", name_of(verdict.kind)},
-          {"reason", has_reason ? ordered_json(pipeline_.reason_name(verdict.value)) : ordered_json()},
-          {"trace", packets.trace},
-          {"tables", function.explain(chunk, 0)}};
+  ordered_json answer{{"stage", stage.name},
+                      {"verdict", name_of(verdict.kind)},
+                      {"reason", has_reason ? ordered_json(pipeline_.reason_name(verdict.value)) : ordered_json()},
+                      {"trace", packets.trace},
+                      {"tables", function.explain(chunk, 0)}};
+  chunk.verdicts[0] = pipeline_.redirected(chunk.stage, verdict);
+  const Verdict then = chunk.verdicts[0];
+  if (then.kind == Verdict::Kind::go_to && then.value < pipeline_.stages().size()) {
+    answer["go_to"] = pipeline_.stages()[then.value].name;
+  }
+  return answer;
 }
 
 /// Records the outputs of the packet and its copies. Invalid ports are ignored, as in the router.

@@ -10,6 +10,9 @@
 
 namespace penumbra::runtime {
 
+/// The verdict on a packet that another worker got.
+inline constexpr Verdict kHandedOver{Verdict::Kind::hold, 1};
+
 /// Adds the state of a chunk in flight: the progress of its job and its traced packets.
 struct InFlightChunk : Chunk {
   enum class Job : std::uint8_t {

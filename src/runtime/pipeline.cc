@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "control/netlink/feed.h"
+#include "control/stage_graph.h"
 #include "penumbra/errors.h"
 #include "runtime/router.h"
 
@@ -15,26 +16,14 @@ namespace {
 
 constexpr std::size_t kMostReasons = 1U << 15;  ///< The over-limit reasons may double this number.
 
-/// Returns all ethertypes that the functions claim.
-std::vector<std::uint16_t> ethertypes(std::span<const control::StageConfig> configs) {
+/// Returns the ethertypes that the functions of `stages` claim.
+std::vector<std::uint16_t> ethertypes(std::span<const control::StageConfig> configs, const control::StageSet& stages) {
   std::vector<std::uint16_t> all;
-  for (const auto& config : configs) {
-    const FunctionInfo* const info = find_function(config.function);
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    const FunctionInfo* const info = stages[i] ? find_function(configs[i].function) : nullptr;
     if (info != nullptr) all.insert(all.end(), info->ethertypes.begin(), info->ethertypes.end());
   }
   return all;
-}
-
-/// Returns the stages' names: the function's name, or "NAME.2" for a second instance.
-std::vector<std::string> stage_names(std::span<const control::StageConfig> configs) {
-  std::map<std::string, unsigned> uses;
-  std::vector<std::string> names;
-  names.reserve(configs.size());
-  for (const auto& config : configs) {
-    const unsigned use = ++uses[config.function];
-    names.push_back(use == 1 ? config.function : fmt::format("{}.{}", config.function, use));
-  }
-  return names;
 }
 
 }  // namespace
@@ -96,14 +85,15 @@ Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<cons
       {"router", {"emitter_full", Kind::drop, "a function created or released more packets than can wait"}},
       {"router", {"too_many_visits", Kind::drop, "functions sent it to other functions more than 8 times"}},
   };
-  const std::vector<std::string> names = stage_names(configs);
+  const std::vector<std::string> names = control::stage_names(configs);
+  const std::vector<control::StageSet> reachable = control::reachable_stages(configs);
   for (std::size_t i = 0; i < configs.size(); ++i) {
     const auto& config = configs[i];
     Stage stage;
     stage.info = find_function(config.function);
     if (stage.info == nullptr) throw config.config.error("there is no function '" + config.function + "'");
     stage.name = names[i];
-    const auto later_ethertypes = ethertypes(configs.subspan(i + 1));
+    const auto later_ethertypes = ethertypes(configs, reachable[i]);
     stage.function = stage.info->create(config.config, {.ports = ports,
                                                         .grace_periods = grace_periods,
                                                         .feed = feed,
@@ -118,11 +108,35 @@ Pipeline::Pipeline(std::span<const control::StageConfig> configs, std::span<cons
     }
     stage.function->set_first_reason(static_cast<std::uint16_t>(reasons_.size()));
     for (const auto& reason : reasons) reasons_.push_back({stage.name, reason});
+    redirect(stage, config);
     stage.configured_engine = engine_name(config.engine);
     for (const FunctionShader& shader : stage.function->shaders()) choose_engine(stage, config, shader);
     stages_.push_back(std::move(stage));
   }
   add_over_limits();
+}
+
+/// Takes over the `go_to` of a stage, whose reasons are the last ones. Throws InputError at a reason that it does not
+/// have.
+void Pipeline::redirect(Stage& stage, const control::StageConfig& config) {
+  reason_to_.resize(reasons_.size(), kNowhere);
+  pass_to_.push_back(kNowhere);
+  const auto& reasons = stage.function->reasons();
+  for (const control::GoTo& go_to : config.go_to) {
+    stage.go_to.emplace_back(go_to.reason, go_to.target);
+    if (go_to.reason == control::GoTo::kPass) {
+      pass_to_.back() = go_to.target;
+      continue;
+    }
+    const auto found = std::ranges::find(reasons, go_to.reason, &Reason::name);
+    if (found == reasons.end()) {
+      std::vector<std::string> known{std::string(control::GoTo::kPass)};
+      for (const Reason& each : reasons) known.push_back(each.name);
+      throw InputError(go_to.location, fmt::format("{} has no outcome {}; {}", stage.name, quote(go_to.reason),
+                                                   did_you_mean_or_list(go_to.reason, known)));
+    }
+    reason_to_[reason_to_.size() - reasons.size() + static_cast<std::size_t>(found - reasons.begin())] = go_to.target;
+  }
 }
 
 /// Appends the over-limit reasons after all others, so that the functions' own reasons are contiguous.
@@ -165,6 +179,17 @@ void Pipeline::choose_engine(Stage& stage, const control::StageConfig& config, c
   chosen.engine->announce(*chosen.shader, *chosen.table);
   if (chosen.shader->has_payload()) packet_memory_.use(*chosen.engine);
   stage.shaders.push_back(std::move(chosen));
+}
+
+Verdict Pipeline::redirected(std::uint16_t stage, Verdict verdict) const {
+  const bool has_reason = verdict.kind == Verdict::Kind::drop || verdict.kind == Verdict::Kind::punt;
+  std::uint16_t to = kNowhere;
+  if (verdict.kind == Verdict::Kind::pass) {
+    to = pass_to_[stage];
+  } else if (has_reason && verdict.value < reason_to_.size()) {
+    to = reason_to_[verdict.value];
+  }
+  return to == kNowhere ? verdict : Verdict{Verdict::Kind::go_to, to};
 }
 
 std::string Pipeline::reason_name(std::uint16_t reason) const {

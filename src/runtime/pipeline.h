@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "control/config.h"
@@ -31,6 +33,10 @@ enum class RuntimeReason : std::uint16_t {
   too_many_visits
 };
 
+constexpr Verdict drop_as(RuntimeReason reason) {
+  return {Verdict::Kind::drop, static_cast<std::uint16_t>(reason)};
+}
+
 struct PipelineReason {
   std::string stage;
   Reason reason;
@@ -52,6 +58,9 @@ struct Stage {
   /// Engine of the configuration. If this machine lacks it, the shaders run on a CPU engine instead.
   std::string configured_engine;
   std::vector<StageShader> shaders;
+  /// The stages of `go_to`: names of the function's reasons, or "pass", with the stages that these packets continue
+  /// with.
+  std::vector<std::pair<std::string, std::uint16_t>> go_to;
 
   /// Return the names of the stage's engines and shaders, each once, with commas in between; "" without a shader.
   std::string engine_names() const;
@@ -83,6 +92,9 @@ class Pipeline {
   const std::vector<PipelineReason>& reasons() const { return reasons_; }
   /// Returns a reason's name, such as "ipv4.no_route" or "router.tx_full". Accepts any index.
   std::string reason_name(std::uint16_t reason) const;
+  /// Returns the verdict on a packet on which the function of `stage` decided by `verdict`: go_to if the configuration
+  /// names another stage for it, otherwise `verdict`.
+  Verdict redirected(std::uint16_t stage, Verdict verdict) const;
   /// Returns the drop reason for punts over the limit of `reason`, such as "ipv4.arp_over_limit". For other reasons,
   /// returns `reason`.
   std::uint16_t over_limit(std::uint16_t reason) const { return over_limit_[reason]; }
@@ -117,10 +129,14 @@ class Pipeline {
   void each_engine(Use use) const;
   void exchange(Pipeline& next, std::span<const std::size_t> stages);
   void add_over_limits();
+  void redirect(Stage& stage, const control::StageConfig& config);
   void choose_engine(Stage& stage, const control::StageConfig& config, const FunctionShader& shader);
 
   std::vector<PipelineReason> reasons_;
   std::vector<std::uint16_t> over_limit_;
+  static constexpr std::uint16_t kNowhere = std::numeric_limits<std::uint16_t>::max();
+  std::vector<std::uint16_t> reason_to_;  ///< By reason: the stage of `go_to`, or kNowhere.
+  std::vector<std::uint16_t> pass_to_;    ///< By stage: the same of undecided packets.
   const std::uint16_t workers_;
   std::vector<Stage> stages_;
   std::vector<PortInfo> ports_;  ///< the ports to which the functions are bound

@@ -26,10 +26,14 @@ namespace {
 /// File name of places in the text that `show config` prints.
 constexpr const char* kRunning = "running configuration";
 
+/// Returns the functions of the pipeline, each with the settings that only a restart changes.
 std::vector<std::pair<std::string, std::string>> stages_of(const control::RouterConfig& config) {
   std::vector<std::pair<std::string, std::string>> stages;
   stages.reserve(config.pipeline.size());
-  for (const auto& stage : config.pipeline) stages.emplace_back(stage.function, stage.engine);
+  for (const auto& stage : config.pipeline) {
+    auto& [function, settings] = stages.emplace_back(stage.function, stage.engine);
+    for (const auto& go_to : stage.go_to) settings += fmt::format(" {}:{}", go_to.reason, go_to.target);
+  }
   return stages;
 }
 

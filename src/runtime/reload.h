@@ -76,7 +76,7 @@ class Reloader {
   PortChanges* ports_ = nullptr;
   bool is_stopped_ = false;
   std::shared_ptr<const ConfigNode> saved_;                  ///< The configuration as in its file.
-  std::vector<std::pair<std::string, std::string>> stages_;  ///< Function and engine of each stage.
+  std::vector<std::pair<std::string, std::string>> stages_;  ///< Function and other settings of each stage.
   Unconfirmed unconfirmed_;
 };
 

@@ -288,6 +288,10 @@ nlohmann::ordered_json show_functions(Workers workers, const Pipeline& pipeline)
     cycles["all"] = ratio(busy, packets);
     auto topics = nlohmann::ordered_json::array();
     for (const auto& topic : stage.info->topics) topics.push_back(topic.name);
+    auto go_to = nlohmann::ordered_json::array();
+    for (const auto& [reason, to] : stage.go_to) {
+      go_to.push_back(fmt::format("{}: {}", reason, pipeline.stages()[to].name));
+    }
     table.push_back({{"stage", stage.name},
                      {"function", stage.info->name},
                      {"engine", stage.engine_names()},
@@ -297,6 +301,7 @@ nlohmann::ordered_json show_functions(Workers workers, const Pipeline& pipeline)
                      {"cycles_per_packet", std::move(cycles)},
                      {"counters", {{"chunks", chunks}, {"busy_cycles", busy}}},
                      {"topics", std::move(topics)},
+                     {"go_to", std::move(go_to)},
                      {"summary", stage.info->summary}});
   }
   return table;

@@ -8,11 +8,15 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
+#include "packet/mbuf_metadata.h"
 #include "penumbra/errors.h"
 #include "runtime/frame_text.h"
+#include "runtime/in_flight_chunk.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -23,6 +27,11 @@ std::string time_of_day() {
   const auto seconds = std::chrono::time_point_cast<std::chrono::seconds>(now);
   return fmt::format("{:%H:%M:%S}.{:06}", fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)),
                      (now - seconds).count());
+}
+
+std::string describe_packet(const rte_mbuf& packet) {
+  return describe_frame({rte_pktmbuf_mtod(&packet, const std::uint8_t*), rte_pktmbuf_data_len(&packet)},
+                        rte_pktmbuf_pkt_len(&packet));
 }
 
 }  // namespace
@@ -51,6 +60,8 @@ nlohmann::ordered_json Tracer::command(std::string_view action, std::span<const 
   request_ = {};
   const std::size_t cleared = done_.size();
   done_.clear();
+  parts_.clear();
+  cleared_ = last_number_;
   return {{"cleared", cleared}};
 }
 
@@ -98,8 +109,7 @@ std::vector<PacketTrace> Tracer::select(const Chunk& chunk) {
     trace.time = time_of_day();
     trace.worker = chunk.worker;
     trace.port = ports_[chunk.rx_port];
-    trace.frame = describe_frame({rte_pktmbuf_mtod(packet, const std::uint8_t*), rte_pktmbuf_data_len(packet)},
-                                 rte_pktmbuf_pkt_len(packet));
+    trace.frame = describe_packet(*packet);
     traces.push_back(std::move(trace));
   }
   if (request_.packets == 0) armed_.store(false, std::memory_order_relaxed);
@@ -111,9 +121,11 @@ void Tracer::note_stage(const Chunk& chunk, const FunctionWorker& function, std:
   for (auto& trace : traces) {
     if (!trace.undecided) continue;
     const Verdict verdict = chunk.verdicts[trace.packet];
+    const Verdict redirected = pipeline_.redirected(chunk.stage, verdict);
+    const std::string then = redirected == verdict ? "" : ", " + in_words(redirected);
     trace.lines.push_back(
-        fmt::format("{}: {} -> {}", stage.name, function.trace(chunk, trace.packet), in_words(verdict)));
-    trace.undecided = verdict.kind == Verdict::Kind::pass;
+        fmt::format("{}: {} -> {}{}", stage.name, function.trace(chunk, trace.packet), in_words(verdict), then));
+    trace.undecided = redirected.kind == Verdict::Kind::pass;
   }
 }
 
@@ -121,13 +133,44 @@ void Tracer::note_verdict(PacketTrace& trace, Verdict verdict) const {
   trace.lines.push_back(in_words(verdict));
 }
 
+PacketTrace Tracer::go_on(rte_mbuf& packet, std::uint16_t worker) {
+  const PacketMetadata& journey = journey_of(packet, 0);
+  PacketTrace trace;
+  trace.number = journey.trace;
+  trace.part = journey.trace_part;
+  trace.worker = worker;
+  trace.lines.push_back(fmt::format("worker {}: {}", worker, describe_packet(packet)));
+  return trace;
+}
+
 void Tracer::finish(std::vector<PacketTrace>& traces) {
   const std::lock_guard lock(mutex_);
   for (auto& trace : traces) {
-    if (done_.size() == kMost) done_.pop_front();
-    done_.push_back(std::move(trace));
+    if (trace.part == 0 && !trace.goes_on) {
+      keep(std::move(trace));
+    } else if (trace.number > cleared_) {
+      add_part(std::move(trace));
+    }
   }
   traces.clear();
+}
+
+/// Joins the parts of a trace when all are there. They come in any order, because each worker finishes its own chunks.
+void Tracer::add_part(PacketTrace&& part) {
+  const auto place = parts_.try_emplace(part.number).first;
+  std::vector<PacketTrace>& parts = place->second;
+  parts.push_back(std::move(part));
+  std::ranges::sort(parts, {}, &PacketTrace::part);
+  if (parts.back().goes_on || parts.size() != parts.back().part + 1U) return;
+  PacketTrace whole = std::move(parts.front());
+  for (std::size_t i = 1; i < parts.size(); ++i) std::ranges::move(parts[i].lines, std::back_inserter(whole.lines));
+  parts_.erase(place);
+  keep(std::move(whole));
+}
+
+void Tracer::keep(PacketTrace&& trace) {
+  if (done_.size() == kMost) done_.pop_front();
+  done_.push_back(std::move(trace));
 }
 
 std::string Tracer::in_words(Verdict verdict) const {
@@ -141,7 +184,7 @@ std::string Tracer::in_words(Verdict verdict) const {
     case Verdict::Kind::replicate:
       return "replicate";
     case Verdict::Kind::hold:
-      return verdict.value == 0 ? "hold" : "hand over to the worker of its flow";
+      return verdict != kHandedOver ? "hold" : "hand over to the worker of its flow";
     case Verdict::Kind::go_to:
       return "go to " + (verdict.value < pipeline_.stages().size() ? pipeline_.stages()[verdict.value].name
                                                                    : std::to_string(verdict.value));

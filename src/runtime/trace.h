@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
@@ -22,11 +23,13 @@
 
 namespace penumbra::runtime {
 
-/// Holds a traced packet.
+/// Holds a traced packet, or the part of its way on one worker.
 struct PacketTrace {
   std::uint16_t packet = 0;  ///< Its index in the chunk.
   bool undecided = true;     ///< Undecided before the current stage.
   std::uint64_t number = 0;  ///< Counts from 1 since the start.
+  std::uint16_t part = 0;    ///< Counts the workers before this one that handed the packet over.
+  bool goes_on = false;      ///< Another worker has the packet, and writes the next part.
   std::string time;          ///< Time of reception, UTC.
   std::uint16_t worker = 0;
   std::string port;
@@ -57,6 +60,8 @@ class Tracer {
   // The following functions are for workers, with their own chunks, while armed() or while they have traces.
   /// Returns traces for the selected packets of a chunk that was just received.
   std::vector<PacketTrace> select(const Chunk& chunk);
+  /// Returns the next part of the trace of a packet that another worker has handed over to `worker`.
+  static PacketTrace go_on(rte_mbuf& packet, std::uint16_t worker);
   /// Records the actions of the chunk's stage, whose data half is `function`. Call after its last resume().
   void note_stage(const Chunk& chunk, const FunctionWorker& function, std::vector<PacketTrace>& traces) const;
   /// Records the final result of a packet.
@@ -72,6 +77,8 @@ class Tracer {
   };
   Request parse_request(std::span<const std::string> arguments) const;
   std::string in_words(Verdict verdict) const;
+  void add_part(PacketTrace&& part);
+  void keep(PacketTrace&& trace);
   nlohmann::ordered_json done_as_json() const;
 
   const Pipeline& pipeline_;
@@ -81,6 +88,8 @@ class Tracer {
   Request request_;
   std::uint64_t last_number_ = 0;
   std::deque<PacketTrace> done_;
+  std::map<std::uint64_t, std::vector<PacketTrace>> parts_;  ///< By number: traces of which a part is missing.
+  std::uint64_t cleared_ = 0;                                ///< Parts of traces up to this number are forgotten.
 };
 
 }  // namespace penumbra::runtime

@@ -108,6 +108,37 @@ TEST(Trace, GoesOnInTheStageToWhichAFunctionSendsThePacket) {
   }
 }
 
+PacketTrace part_of_trace(std::uint64_t number, std::uint16_t part, bool goes_on) {
+  PacketTrace trace;
+  trace.number = number;
+  trace.part = part;
+  trace.goes_on = goes_on;
+  trace.worker = part;
+  trace.lines.push_back("part " + std::to_string(part));
+  return trace;
+}
+
+TEST(Trace, JoinsThePartsOfSeveralWorkersInAnyOrder) {
+  SparePipeline spare(test::test_config({"wan"}, 1, 1, test::kSync));
+  Tracer tracer(spare.pipeline(), {"wan"});
+  const auto finish = [&tracer](std::uint64_t number, std::uint16_t part, bool goes_on) {
+    std::vector<PacketTrace> traces;
+    traces.push_back(part_of_trace(number, part, goes_on));
+    tracer.finish(traces);
+    return tracer.command("show", {}).size();
+  };
+  EXPECT_EQ(finish(1, 1, true), 0U);
+  EXPECT_EQ(finish(2, 0, true), 0U);
+  EXPECT_EQ(finish(1, 2, false), 0U);
+  EXPECT_EQ(finish(1, 0, true), 1U);
+  EXPECT_EQ(finish(2, 1, false), 2U);
+  EXPECT_EQ(finish(3, 0, false), 3U);
+  const auto traces = tracer.command("show", {});
+  EXPECT_THAT(traces[0]["lines"].get<Words>(), ElementsAre("part 0", "part 1", "part 2"));
+  EXPECT_EQ(traces[0]["worker"], 0);
+  EXPECT_THAT(traces[1]["lines"].get<Words>(), ElementsAre("part 0", "part 1"));
+}
+
 TEST(Trace, TakesOnlyPacketsOfThePortAndTheFilter) {
   TestBed bed({{.name = "wan", .packets_per_queue = 500, .flows = 3}, {.name = "lan", .packets_per_queue = 500}}, 1, 1,
               test::kSync);

@@ -44,7 +44,9 @@ class Acl final : public LookupFunction {
         parsing_(settings.parsing),
         structure_(std::move(settings.structure)),
         warnings_(std::move(settings.warnings)),
-        list_(fields_of(family_), structure_.name(), std::random_device{}(), context.grace_periods, context.workers) {
+        list_(std::make_unique<rule_list::TableRules>(fields_of(family_), structure_.name(), std::random_device{}(),
+                                                      context.grace_periods),
+              context.workers) {
     put_in_force(std::move(settings.entries));
     saved_ = own_entries();
   }
@@ -230,7 +232,8 @@ class Acl final : public LookupFunction {
 std::unique_ptr<Function> create(const ConfigNode& config, const FunctionContext& context) {
   Settings settings = read_settings(config);
   try {
-    settings.structure.choose<Entry>(fields_of(settings.family), settings.entries, std::random_device{}());
+    settings.structure.choose<Entry>(fields_of(settings.family), settings.entries, std::random_device{}(),
+                                     &Entry::match);
     return std::make_unique<Acl>(std::move(settings), context);
   } catch (const std::length_error& error) {
     throw config.at("rules").error(error.what());

@@ -79,7 +79,7 @@ class AclList : public testing::TestWithParam<std::string> {};
 /// Lists replace each other. After each change the result is the first matching entry. Kept entries keep their numbers.
 TEST_P(AclList, DecidesAsTheListInForceSays) {
   NoReaders no_readers;
-  List list(fields_of(Family::both), GetParam(), 1, no_readers);
+  List list(std::make_unique<rule_list::TableRules>(fields_of(Family::both), GetParam(), 1, no_readers));
   const auto engine = create_engine(engine_at_once(list.shader()));
   engine->use_table(list.table());
   const auto queue = engine->open_queue();
@@ -120,7 +120,7 @@ TEST_P(AclList, DecidesAsTheListInForceSays) {
 /// Inserts every new entry between the same two entries, until no rank is free between them.
 TEST_P(AclList, FindsRoomForEntriesAtOnePlace) {
   NoReaders no_readers;
-  List list(fields_of(Family::both), GetParam(), 1, no_readers);
+  List list(std::make_unique<rule_list::TableRules>(fields_of(Family::both), GetParam(), 1, no_readers));
   std::vector<Entry> entries = parse_entries("permit proto udp dport 1\n", "list", Family::both);
   entries.push_back({.permits = false, .match = {}, .text = "default", .line = 0});
   for (std::uint32_t i = 0; i < 150; ++i) {

@@ -10,6 +10,7 @@
 
 #include "control/routes.h"
 #include "control/rules/flow_syntax.h"
+#include "functions/gswitch/bundle.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::gswitch {
@@ -61,19 +62,23 @@ class Places {
 
 std::vector<FunctionCommand> commands() {
   const std::string flow = "[priority=N,]FIELD=VALUE,... actions=ACTION,..., as for ovs-ofctl add-flow";
-  return {{.name = "flow",
-           .help = "Add and remove flows of a running router's switch, as `ovs-ofctl` does",
-           .actions = {{"add", "Add flows that are not there yet", flow},
-                       {"del", "Remove flows of this priority and match", "[priority=N,]FIELD=VALUE,..."},
-                       {"replace", "Add flows, or give those that are there other actions", flow}},
-           .topic = "gswitch"}};
+  return {
+      {.name = "flow",
+       .help = "Add and remove flows of a running router's switch, as `ovs-ofctl` does",
+       .actions = {{"add", "Add flows that are not there yet", flow},
+                   {"del", "Remove flows of this priority and match", "[priority=N,]FIELD=VALUE,..."},
+                   {"replace", "Add flows, or give those that are there other actions", flow},
+                   {"bundle", "Carry out all lines at once, as `ovs-ofctl --bundle add-flows` does",
+                    "[add|modify|modify_strict|delete|delete_strict] [[priority=N,]FIELD=VALUE,...] [actions=...]"}},
+       .topic = "gswitch"}};
 }
 
 rule_list::Edited<FlowEntry> edit(const std::vector<FlowEntry>& flows, std::string_view action,
-                                  const CommandEntries& entries, std::size_t router_ports) {
+                                  const CommandEntries& entries, std::size_t router_ports, Fields fields) {
+  if (action == "bundle") return carry_out_bundle(flows, entries, router_ports, fields);
   std::unordered_set<std::uint32_t> without_actions;
   const std::string text = action == "del" ? with_actions(entries.text, without_actions) : entries.text;
-  const std::vector<FlowEntry> named = parse_entries(text, entries.name, router_ports);
+  const std::vector<FlowEntry> named = parse_entries(text, entries.name, router_ports, fields);
   const Places places(flows);
   const Places named_places(named);
   rule_list::Edited<FlowEntry> edited{.entries = flows, .counts = {}};

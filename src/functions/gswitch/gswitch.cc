@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Implements an OpenFlow 1.0 switch with one table. The switch follows GSwitch (M. Varvello et al.: Multilayer Packet
+// Implements an OpenFlow switch with one table. The switch follows GSwitch (M. Varvello et al.: Multilayer Packet
 // Classification with Graphics Processing Units, IEEE/ACM ToN 2016). See docs/functions/gswitch.md.
 #include "functions/gswitch/gswitch.h"
 
@@ -8,39 +8,22 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <random>
 #include <stdexcept>
 #include <unordered_set>
 #include <utility>
 
+#include "control/rules/openflow10.h"
 #include "functions/gswitch/commands.h"
+#include "functions/gswitch/keyed_switch.h"
 #include "functions/gswitch/rewrite.h"
 #include "functions/rule_list/show.h"
-#include "packet/mbuf_metadata.h"
 #include "penumbra/errors.h"
 
 namespace penumbra::gswitch {
 namespace {
 
-/// Lists the reasons of the switch, by index.
-enum Outcome : std::uint16_t {
-  kMiss,
-  kMissPunted,
-  kDroppedByFlow,
-  kController,
-  kLocal,
-  kSamePort,
-  kTooLong,
-  kNoBuffer,
-  kRunt,
-  kDone  ///< no reason applies
-};
-
-constexpr bool is_changing(std::uint32_t state) {
-  return state % 2 != 0;
-}
 /// Makes a state odd while it exists.
 class Changing {
  public:
@@ -58,40 +41,43 @@ std::uint16_t first_but(std::span<const std::uint16_t> ports, std::uint16_t but)
   return ports[0] != but ? ports[0] : ports[1];
 }
 
-/// Reads the first segment. Later segments count as missing, so the parser's description serves only if all headers are
-/// in the first segment.
-bool read(rte_mbuf& packet, std::uint16_t in_port, rules_key& key, PacketLayers& layers) {
-  const auto* const frame = rte_pktmbuf_mtod(&packet, const std::uint8_t*);
-  const PacketHeaders& headers = headers_of(packet);
-  if (headers.has(PacketHeaders::kScattered)) [[unlikely]]
-    return read_packet(frame, packet.data_len, packet.pkt_len, in_port, key, layers);
-  return read_packet(headers, frame, packet.data_len, packet.pkt_len, in_port, key, layers);
+/// Holds flows with OpenFlow 1.0's fields in a structure for them.
+class NarrowRules final : public rule_list::Rules<SparseMatch> {
+ public:
+  NarrowRules(const std::string& structure, GracePeriods& grace_periods)
+      : rules_(RuleFields::openflow, structure, std::random_device{}(), grace_periods) {}
+
+  /// The match must have no other fields.
+  std::uint32_t add(const SparseMatch& match, std::uint64_t rank) override {
+    return rules_.add(control::rules::openflow10(match).value(), rank);
+  }
+  void remove(std::uint32_t number) override { rules_.remove(number); }
+  void commit() override { rules_.commit(); }
+  const std::string& shader() const override { return rules_.shader(); }
+  Table& table() override { return rules_.table(); }
+  std::size_t memory_bytes() const override { return rules_.memory_bytes(); }
+
+ private:
+  rule_list::TableRules rules_;
+};
+
+std::unique_ptr<rule_list::Rules<SparseMatch>> make_rules(const Settings& settings, GracePeriods& grace_periods) {
+  const std::string& structure = settings.structure.name();
+  if (settings.fields == Fields::openflow10) return std::make_unique<NarrowRules>(structure, grace_periods);
+  return std::make_unique<rule_list::SparseRules>(structure, std::random_device{}(), grace_periods);
 }
 
 }  // namespace
 
-/// Holds the columns of a chunk. Those of the batch come first.
-struct GSwitch::Columns {
-  std::array<rules_key, Chunk::kCapacity> keys;
-  std::array<std::uint32_t, Chunk::kCapacity> numbers;  ///< first those of the items, then those of the cache
-  std::array<PacketLayers, Chunk::kCapacity> layers;    ///< by packet
-  std::array<std::uint32_t, Chunk::kCapacity> hashes;   ///< by item
-  std::array<std::uint8_t, Chunk::kCapacity> found;     ///< packets of the numbers after those of the items
-  std::uint16_t found_count;
-  std::uint32_t state;  ///< of the table before the search
-};
-
 GSwitch::GSwitch(Settings settings, const FunctionContext& context)
-    : structure_(std::move(settings.structure)),
+    : list_(make_rules(settings, context.grace_periods), context.workers),
+      cache_entries_(settings.cache),
+      counters_(context.workers),
+      structure_(std::move(settings.structure)),
+      fields_(settings.fields),
       grace_periods_(context.grace_periods),
       ports_(context.ports.begin(), context.ports.end()),
-      list_(RuleFields::openflow, structure_.name(), std::random_device{}(), context.grace_periods, context.workers),
-      warnings_(std::move(settings.warnings)),
-      cache_entries_(settings.cache),
-      counters_(context.workers) {
-  for (std::size_t i = 0; i < context.workers; ++i) {
-    caches_.push_back(std::make_unique<Cache>(cache_entries_, std::random_device{}()));
-  }
+      warnings_(std::move(settings.warnings)) {
   put_in_force(std::move(settings.entries));
   saved_ = own_flows();
 }
@@ -117,85 +103,6 @@ const std::vector<Reason>& GSwitch::reasons() const {
 void GSwitch::bind(std::span<const PortInfo> ports) {
   ports_.assign(ports.begin(), ports.end());
   for (auto& [text, actions] : plans_) actions->sort(ports_);
-}
-
-void GSwitch::prepare(std::uint16_t worker) noexcept {
-  list_.prepare(worker);
-  caches_[worker]->touch();
-}
-
-void GSwitch::pre_shade(Chunk& chunk) noexcept {
-  auto& columns = *chunk.columns.take<Columns>(1);
-  std::uint32_t items = 0;
-  for (std::uint16_t i = 0; i < chunk.size; ++i) {
-    if (chunk.verdicts[i].kind != Verdict::Kind::pass) continue;
-    if (!read(*chunk.packets[i], static_cast<std::uint16_t>(chunk.rx_port + 1), columns.keys[items],
-              columns.layers[i])) {
-      chunk.verdicts[i] = drop(kRunt);
-      continue;
-    }
-    chunk.packet_of_item[items++] = static_cast<std::uint8_t>(i);
-  }
-  chunk.batch.items = items;
-  columns.found_count = 0;
-  if (!chunk.is_dry_run) ask_cache(chunk, columns);
-  chunk.batch.inputs[0] = columns.keys.data();
-  chunk.batch.outputs[0] = columns.numbers.data();
-  chunk.stage_scratch = &columns;
-}
-
-/// Leaves the keys that the cache does not have as items.
-void GSwitch::ask_cache(Chunk& chunk, Columns& columns) noexcept {
-  Cache& cache = *caches_[chunk.worker];
-  const std::uint32_t count = chunk.batch.items;
-  columns.state = state_.load(std::memory_order_acquire);
-  cache.begin(columns.state, steady_ms());
-  for (std::uint32_t i = 0; i < count; ++i) columns.hashes[i] = cache.hash(columns.keys[i]);
-  if (is_changing(columns.state) || !cache.is_on()) return;
-  for (std::uint32_t i = 0; i < count; ++i) cache.prefetch(columns.hashes[i]);
-  std::uint32_t items = 0;
-  std::array<std::uint32_t, Chunk::kCapacity> numbers;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint8_t packet = chunk.packet_of_item[i];
-    if (const auto number = cache.find(columns.hashes[i], columns.keys[i])) {
-      columns.found[columns.found_count] = packet;
-      numbers[columns.found_count++] = *number;
-      continue;
-    }
-    if (items != i) {
-      columns.keys[items] = columns.keys[i];
-      columns.hashes[items] = columns.hashes[i];
-    }
-    chunk.packet_of_item[items++] = packet;
-  }
-  std::copy_n(numbers.begin(), columns.found_count, columns.numbers.begin() + items);
-  chunk.batch.items = items;
-}
-
-/// Stores the answers, unless the table has changed during the search.
-void GSwitch::fill_cache(const Chunk& chunk, const Columns& columns) noexcept {
-  counters_.add(chunk.worker, kFoundInCache, columns.found_count);
-  counters_.add(chunk.worker, kFoundInTable, chunk.batch.items);
-  std::atomic_thread_fence(std::memory_order_acquire);
-  if (is_changing(columns.state) || state_.load(std::memory_order_relaxed) != columns.state) return;
-  Cache& cache = *caches_[chunk.worker];
-  for (std::uint32_t item = 0; item < chunk.batch.items; ++item) {
-    cache.put(columns.hashes[item], columns.keys[item], columns.numbers[item], columns.state);
-  }
-}
-
-void GSwitch::post_shade(Chunk& chunk) noexcept {
-  const auto& columns = *static_cast<const Columns*>(chunk.stage_scratch);
-  const std::uint64_t now = steady_ms();
-  if (!chunk.is_dry_run) fill_cache(chunk, columns);
-  const std::uint32_t items = chunk.batch.items;
-  for (std::uint32_t i = 0; i < items + columns.found_count; ++i) {
-    const std::uint32_t number = columns.numbers[i];
-    const std::uint8_t packet = i < items ? chunk.packet_of_item[i] : columns.found[i - items];
-    if (!chunk.is_dry_run) list_.count(chunk.worker, number, chunk.packets[packet]->pkt_len, now);
-    const std::uint16_t outcome = carry_out(*plan_of_[number], columns.layers[packet], chunk, packet);
-    if (outcome != kDone) chunk.verdicts[packet] = drop_or_punt(outcome);
-  }
 }
 
 /// Sets the fields of the packet, and its verdict if it is sent.
@@ -261,6 +168,11 @@ std::vector<std::string> GSwitch::differences(const Function& next, const Config
     const ConfigNode node = config.get("cache");
     throw(node.present() ? node : config).error("another `cache` takes a restart");
   }
+  if (fields_ == Fields::openflow10 && other.fields_ == Fields::all) {
+    const ConfigNode node = config.get("fields");
+    throw(node.present() ? node : config.at("flows"))
+        .error("fields that OpenFlow 1.0 does not have take a restart, because the running table has no others");
+  }
   const auto same = [](const PortInfo& a, const PortInfo& b) { return a.name == b.name; };
   if (!std::ranges::equal(ports_, other.ports_, same)) {
     throw config.error("other ports take a restart, as flows name ports by number");
@@ -272,19 +184,19 @@ std::vector<std::string> GSwitch::differences(const Function& next, const Config
   return lines;
 }
 
-/// Swaps the flow tables with `next`.
+/// Takes the flows of `next`. The table of `next` stays, because it may not have the fields of this one.
 void GSwitch::exchange(Function& next) {
   auto& other = dynamic_cast<GSwitch&>(next);
   std::vector<FlowEntry> before = list_.entries();
-  put_in_force(other.list_.entries());
-  other.put_in_force(std::move(before));
+  put_in_force(other.exchanged_ ? *other.exchanged_ : other.list_.entries());
+  other.exchanged_ = std::move(before);
   std::swap(saved_, other.saved_);
 }
 
 std::unique_ptr<Change> GSwitch::prepare(std::string_view /*command*/, std::string_view action,
                                          const CommandEntries& entries) {
   std::vector<FlowEntry> before = own_flows();
-  auto after = edit(before, action, entries, ports_.size());
+  auto after = edit(before, action, entries, ports_.size(), fields_);
   const auto put = [this](std::vector<FlowEntry> flows) {
     flows.push_back(list_.entries().back());  // the entry for a miss
     put_in_force(std::move(flows));
@@ -327,15 +239,6 @@ void GSwitch::put_in_force(std::vector<FlowEntry> entries) {
   std::erase_if(plans_, [&](const auto& actions) { return !used.contains(actions.second.get()); });
 }
 
-std::optional<std::uint32_t> GSwitch::number_of(const Chunk& chunk, std::uint16_t packet) {
-  const auto& columns = *static_cast<const Columns*>(chunk.stage_scratch);
-  if (const auto item = item_of(chunk, packet)) return columns.numbers[*item];
-  const std::span found(columns.found.data(), columns.found_count);
-  const auto at = std::ranges::find(found, packet);
-  if (at == found.end()) return std::nullopt;
-  return columns.numbers[chunk.batch.items + static_cast<std::size_t>(at - found.begin())];
-}
-
 std::string GSwitch::trace(const Chunk& chunk, std::uint16_t packet) const {
   const auto number = number_of(chunk, packet);
   if (!number) return "no flow was looked for";
@@ -361,6 +264,7 @@ nlohmann::ordered_json GSwitch::show(std::string_view topic, std::span<const std
   }
   if (!arguments.empty()) throw std::invalid_argument("gswitch-shader takes no arguments");
   auto shown = structure_.show(flows_.load(std::memory_order_relaxed), list_.memory_bytes());
+  shown["fields"] = fields_ == Fields::all ? "all" : "openflow10";
   shown["cache"] = {{"entries", cache_entries_},
                     {"found_in_cache", counters_.sum(kFoundInCache)},
                     {"found_in_table", counters_.sum(kFoundInTable)}};
@@ -381,6 +285,11 @@ std::vector<FunctionMetric> GSwitch::metrics() const {
            .value = flows_.load(std::memory_order_relaxed)},
           packets_of(kFoundInCache, "cache"),
           packets_of(kFoundInTable, "table")};
+}
+
+std::unique_ptr<Function> make_gswitch(Settings settings, const FunctionContext& context) {
+  if (settings.fields == Fields::all) return std::make_unique<KeyedSwitch<SparseWords>>(std::move(settings), context);
+  return std::make_unique<KeyedSwitch<rules_key>>(std::move(settings), context);
 }
 
 }  // namespace penumbra::gswitch

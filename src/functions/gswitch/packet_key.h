@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the 12 fields of a frame (OpenFlow 1.0, section 3.4 and Table 3) and the positions of its headers. The
-// functions only read bytes. Where the specification is silent, they follow the OpenFlow 1.0 mode of Open vSwitch:
+// Reads the 12 fields of a frame (OpenFlow 1.0, section 3.4 and Table 3), or all fields of flows, and the positions of
+// its headers. The functions only read bytes. Where the specification is silent, they follow Open vSwitch:
 //
 // - The outermost tag (0x8100 or 0x88A8) is the tag of the frame. The ethertype follows it, even if it is the type of
 //   another tag.
@@ -9,12 +9,15 @@
 //   the ethertype is 0x05FF.
 // - The fields of an invalid or incomplete IPv4 header are 0. So are ports of an incomplete transport header.
 // - Fragments have no ports, including the first fragment ("frag=normal").
+//
+// A sparse key has the same values in the 12 fields. In the 12 fields, IPv6 has its ethertype only.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "packet/edits.h"
+#include "packet/packet_key.h"
 #include "packet/parse.h"
 #include "penumbra/bytes.h"
 #include "penumbra/rule.h"
@@ -24,14 +27,12 @@ namespace penumbra::gswitch {
 
 inline constexpr std::size_t kEthernetBytes = kEthernetHeaderBytes, kTypeAt = kEthertypeAt;
 inline constexpr std::uint16_t kTagType = ethertype::kTag, kServiceTagType = ethertype::kServiceTag;
-inline constexpr std::uint16_t kRarpType = 0x8035, kNoType = 0x05FF;
 inline constexpr std::uint8_t kIcmp = ip_protocol::kIcmp, kTcp = ip_protocol::kTcp, kUdp = ip_protocol::kUdp,
                               kSctp = ip_protocol::kSctp;
 
 /// Holds the positions of the headers, from the first byte of the frame. 0 means that the frame has no complete header
 /// of this kind.
 struct PacketLayers {
-  std::uint16_t ethertype = 0;
   bool is_tagged = false;
   std::size_t ipv4 = 0;
   std::size_t tcp = 0, udp = 0;  ///< of whole packets and of first fragments
@@ -78,8 +79,6 @@ inline void read_arp(const std::uint8_t* frame, std::size_t at, std::size_t read
 inline bool read_packet(const PacketHeaders& parsed, const std::uint8_t* frame, std::size_t readable, std::size_t bytes,
                         std::uint16_t in_port, rules_key& key, PacketLayers& layers) {
   constexpr std::uint64_t kNoTag = 0xFFFF;
-  constexpr std::uint64_t kSnap = 0xAAAA'0300'0000;
-  constexpr std::size_t kSnapBytes = 8;
   const bool is_in_tag = parsed.tags == 0 && ethertype::is_tag(parsed.ethertype);
   if (parsed.network == 0 || is_in_tag) return false;
   layers = {.is_tagged = parsed.tags != 0};
@@ -91,28 +90,42 @@ inline bool read_packet(const PacketHeaders& parsed, const std::uint8_t* frame, 
     vlan = std::uint64_t{parsed.vlan()} << 16 | parsed.tci >> 13;
     payload += kTagBytes;
   }
-  layers.ethertype = load_be16(frame + payload - 2);
-  if (layers.ethertype < ethertype::kLeast) {
-    layers.ethertype = kNoType;
-    if (readable >= payload + kSnapBytes && load_be64(frame + payload) >> 16 == kSnap) {
-      const std::uint16_t type = load_be16(frame + payload + 6);
-      payload += kSnapBytes;
-      if (type >= ethertype::kLeast) layers.ethertype = type;
-      after_snap = parse_network(frame, readable, bytes, payload, layers.ethertype);
-      headers = &after_snap;
-    }
+  std::uint16_t type = load_be16(frame + payload - 2);
+  if (type < ethertype::kLeast) {
+    type = packet_fields::type_after_length(frame, readable, payload);
+    if (type == ethertype::kIpv4) after_snap = parse_network(frame, readable, bytes, payload, type);
+    headers = &after_snap;
   }
-  key = {{mac_at(frame + 6).value << 16 | in_port, mac_at(frame).value << 16 | layers.ethertype, 0, vlan, 0}};
-  if (layers.ethertype == ethertype::kIpv4) {
+  key = {{mac_at(frame + 6).value << 16 | in_port, mac_at(frame).value << 16 | type, 0, vlan, 0}};
+  if (type == ethertype::kIpv4) {
     detail::take_ipv4(*headers, frame, readable, key, layers);
-  } else if (layers.ethertype == ethertype::kArp || layers.ethertype == kRarpType) {
+  } else if (packet_fields::is_arp(type)) {
     detail::read_arp(frame, payload, readable, key);
   }
   return true;
 }
-/// Parses the bytes and reads them like the other read_packet().
-inline bool read_packet(const std::uint8_t* frame, std::size_t readable, std::size_t bytes, std::uint16_t in_port,
-                        rules_key& key, PacketLayers& layers) {
+/// Does the same for all fields of flows.
+inline bool read_packet(const PacketHeaders& parsed, const std::uint8_t* frame, std::size_t readable, std::size_t bytes,
+                        std::uint16_t in_port, SparseWords& key, PacketLayers& layers) {
+  using packet_fields::Field;
+  packet_fields::PacketLayers found;
+  if (read_packet(parsed, frame, readable, bytes, in_port, key, found) == packet_fields::Reading::runt) return false;
+  layers = {.is_tagged = found.is_tagged};
+  if (get(key, Field::nw_frag).low != 0) {
+    set(key, Field::tp_src, {});
+    set(key, Field::tp_dst, {});
+  }
+  if (!found.is_ipv4) return true;
+  layers.ipv4 = found.network;
+  if (found.protocol == kTcp) layers.tcp = found.transport;
+  if (found.protocol == kUdp) layers.udp = found.transport;
+  layers.has_ports = found.has_ports && (found.protocol == kTcp || found.protocol == kUdp);
+  return true;
+}
+/// Parses the bytes and reads them like the other functions.
+template <class Key>
+bool read_packet(const std::uint8_t* frame, std::size_t readable, std::size_t bytes, std::uint16_t in_port, Key& key,
+                 PacketLayers& layers) {
   return read_packet(parse_headers(frame, readable, bytes), frame, readable, bytes, in_port, key, layers);
 }
 

@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <string>
 
+#include "base/random.h"
 #include "control/rules/flow_syntax.h"
+#include "functions/gswitch/narrow_testing.h"
 #include "functions/gswitch/testing.h"
+#include "packet/packet_key_testing.h"
 
 namespace penumbra::gswitch {
 namespace {
@@ -29,6 +32,10 @@ std::string fields(const Bytes& frame, std::size_t missing = 0) {
   if (!read_packet(readable.data(), readable.size(), frame.size(), 3, key, layers)) return "runt";
   RuleWords words;
   std::ranges::copy(key.word, words.begin());
+  SparseWords all;
+  PacketLayers others;
+  EXPECT_TRUE(read_packet(readable.data(), readable.size(), frame.size(), 3, all, others));
+  EXPECT_EQ(testing_support::narrow(all), words) << "the keys of both kinds differ";
   return control::rules::flow_key_text(words);
 }
 
@@ -112,7 +119,7 @@ TEST(GSwitchPacketKey, ReadsAddressesAndOperationOfArp) {
   append(payload, 0xC0000202, 4);
   expect_fields(FrameSpec{.type = ethertype::kArp, .payload = payload}.bytes(),
                 "arp,nw_src=192.0.2.1,nw_dst=192.0.2.2,arp_op=2");
-  expect_fields(FrameSpec{.type = kRarpType, .payload = payload}.bytes(),
+  expect_fields(FrameSpec{.type = packet_fields::kRarpType, .payload = payload}.bytes(),
                 "rarp,nw_src=192.0.2.1,nw_dst=192.0.2.2,nw_proto=2");
   expect_fields(FrameSpec{.type = ethertype::kArp, .payload = payload}.bytes(), "arp", 1);
   payload[6] = 1;
@@ -137,6 +144,61 @@ TEST(GSwitchPacketKey, ALengthIsNoEthertype) {
 
 TEST(GSwitchPacketKey, OfIpv6ItReadsTheEthertypeOnly) {
   expect_fields(FrameSpec{.type = 0x86DD, .payload = Bytes(48, 0x11)}.bytes(), "ipv6");
+}
+
+/// Keys of all fields are those of megaflows, except that fragments have no ports.
+TEST(GSwitchPacketKey, OfAllFieldsIsThatOfOpenVSwitch) {
+  namespace all_fields = packet_fields::testing_support;
+  Random random(4);
+  int fragments = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const all_fields::FrameSpec spec = all_fields::random_frame(random, 2);
+    const Bytes frame = spec.bytes();
+    SparseWords wanted = spec.key(3), key;
+    if ((wanted[4] & 0xFF) != 0) {
+      wanted[4] &= 0xFFFFFFFF;
+      ++fragments;
+    }
+    PacketLayers layers, narrow_layers;
+    rules_key narrow_key;
+    ASSERT_TRUE(read_packet(frame.data(), frame.size(), frame.size(), 3, key, layers));
+    ASSERT_EQ(key, wanted) << testing::PrintToString(frame);
+    ASSERT_TRUE(read_packet(frame.data(), frame.size(), frame.size(), 3, narrow_key, narrow_layers));
+    EXPECT_EQ(layers.ipv4, narrow_layers.ipv4);
+    EXPECT_EQ(layers.tcp, narrow_layers.tcp);
+    EXPECT_EQ(layers.udp, narrow_layers.udp);
+    EXPECT_EQ(layers.has_ports, narrow_layers.has_ports);
+    EXPECT_EQ(layers.is_tagged, narrow_layers.is_tagged);
+  }
+  EXPECT_GT(fragments, 1000);
+}
+
+TEST(GSwitchPacketKey, OfAllFieldsHasNoIpv6FieldsOfAWrongHeader) {
+  packet_fields::testing_support::FrameSpec spec;
+  spec.type = ethertype::kIpv6;
+  spec.protocol = kTcp;
+  spec.source.high = 0x20010DB800000000;
+  const Bytes frame = spec.bytes();
+  const auto key_of = [](const Bytes& bytes) {
+    SparseWords key;
+    PacketLayers layers;
+    EXPECT_TRUE(read_packet(bytes.data(), bytes.size(), bytes.size(), 3, key, layers));
+    return key;
+  };
+  const SparseWords whole = key_of(frame);
+  EXPECT_NE(whole[6], 0U);
+  SparseWords ethernet{};
+  std::copy_n(whole.begin(), 2, ethernet.begin());
+  EXPECT_EQ(key_of(Bytes(frame.begin(), frame.end() - 1)), ethernet) << "a truncated packet";
+  Bytes wrong = frame;
+  wrong[14] = 0x45;
+  EXPECT_EQ(key_of(wrong), ethernet) << "the version is wrong";
+  wrong = frame;
+  wrong[54 + 12] = 0x40;
+  SparseWords without_ports = whole;
+  without_ports[4] &= 0xFFFFFFFF;
+  without_ports[2] = 0;
+  EXPECT_EQ(key_of(wrong), without_ports) << "the data offset is wrong";
 }
 
 }  // namespace

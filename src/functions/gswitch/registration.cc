@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Registers the function.
-#include <random>
 #include <stdexcept>
 #include <system_error>
-#include <utility>
 
 #include "base/row_limit.h"
 #include "functions/gswitch/commands.h"
@@ -14,10 +12,8 @@ namespace penumbra::gswitch {
 namespace {
 
 std::unique_ptr<Function> create_gswitch(const ConfigNode& config, const FunctionContext& context) {
-  Settings settings = read_settings(config, context.ports.size());
   try {
-    settings.structure.choose<FlowEntry>(RuleFields::openflow, settings.entries, std::random_device{}());
-    return std::make_unique<GSwitch>(std::move(settings), context);
+    return make_gswitch(read_settings(config, context.ports.size()), context);
   } catch (const std::length_error& error) {
     throw config.at("flows").error(error.what());
   } catch (const std::system_error& error) {
@@ -27,7 +23,7 @@ std::unique_ptr<Function> create_gswitch(const ConfigNode& config, const Functio
 
 [[maybe_unused]] const bool kGSwitchRegistered =
     register_function({.name = "gswitch",
-                       .summary = "a switch of OpenFlow 1.0: what a table of flows says",
+                       .summary = "a switch of OpenFlow: what a table of flows says",
                        .topics = {{"gswitch", "[all]: the flows, and what each has matched", {RowLimit::flag()}},
                                   {"gswitch-shader", "how the flows are searched, and why so"}},
                        .create = create_gswitch,

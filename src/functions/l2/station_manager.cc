@@ -7,6 +7,8 @@
 #include <random>
 #include <stdexcept>
 
+#include "base/counter.h"
+
 namespace penumbra::l2 {
 namespace {
 
@@ -17,10 +19,6 @@ constexpr std::chrono::milliseconds kTurn{20};
 std::uint64_t secret() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();
-}
-
-void count(std::atomic<std::uint64_t>& counter, std::uint64_t more = 1) {
-  counter.fetch_add(more, std::memory_order_relaxed);
 }
 
 Station station_of(std::uint64_t key) {

@@ -81,8 +81,8 @@ class ReassemblyFunction final : public Function {
 
   std::vector<std::string> differences(const Function& next, const ConfigNode& config) const override {
     const Settings& other = dynamic_cast<const ReassemblyFunction&>(next).settings_;
-    if (other.memory != settings_.memory || other.limits != settings_.limits) {
-      throw config.error("other limits of reassembly take a restart");
+    if (other.memory != settings_.memory || other.limits != settings_.limits || other.to != settings_.to) {
+      throw config.error("other limits or destinations of reassembly take a restart");
     }
     if (other.policies == settings_.policies) return {};
     return {fmt::format("policies: {}, were {}", other.policies.text(), settings_.policies.text())};
@@ -134,6 +134,7 @@ class ReassemblyFunction final : public Function {
   }
 
   const ReassemblyLimits& limits() const { return settings_.limits; }
+  const Destinations& to() const { return settings_.to; }
   const SipHashKey& key() const { return key_; }
   const Policies& policies() const { return *current_policies_.load(std::memory_order_acquire); }
   WorkerCounts& counts_of(std::size_t worker) { return counts_.of(worker); }
@@ -175,6 +176,7 @@ class ReassemblyWorker final : public FunctionWorker {
       const PacketHeaders& headers = headers_of(*chunk.packets[i]);
       if (!has_fragment_fields(headers)) [[likely]]
         continue;
+      if (!function_.to().is_all() && !is_chosen(*chunk.packets[i], headers)) continue;
       add(chunk, i, headers, policies);
       any = true;
     }
@@ -202,7 +204,7 @@ class ReassemblyWorker final : public FunctionWorker {
       case Verdict::Kind::drop:
         return "a fragment that cannot be used";
       default:
-        return (completed_ >> packet & 1) != 0 ? "completes a datagram" : "a whole packet";
+        return (completed_ >> packet & 1) != 0 ? "completes a datagram" : "goes on unchanged";
     }
   }
   nlohmann::ordered_json explain(const Chunk& chunk, std::uint16_t packet) const override {
@@ -218,7 +220,20 @@ class ReassemblyWorker final : public FunctionWorker {
   }
 
  private:
-  static constexpr std::uint32_t kDestinationAt = 16;
+  static constexpr std::uint32_t kDestinationAt = 16, kIpv6DestinationAt = 24;
+
+  /// True for a fragment to one of the destinations that the configuration names.
+  bool is_chosen(const rte_mbuf& packet, const PacketHeaders& headers) const noexcept {
+    if (headers.has(PacketHeaders::kIpv6)) {
+      std::array<std::uint8_t, 16> destination{};
+      return read_chain(packet, headers.network + kIpv6DestinationAt, destination) &&
+             function_.to().contains(
+                 Ipv6Address{load_be64(destination.data()), load_be64(destination.data() + sizeof(std::uint64_t))});
+    }
+    std::array<std::uint8_t, 4> destination{};
+    return read_chain(packet, headers.network + kDestinationAt, destination) &&
+           function_.to().contains(Ipv4Address{load_be32(destination.data())});
+  }
 
   static OverlapPolicy policy_of(const rte_mbuf& packet, const PacketHeaders& headers, const Policies& policies) {
     std::array<std::uint8_t, 4> destination{};

@@ -43,6 +43,27 @@ std::vector<Policies::Hosts> read_hosts(const ConfigNode& node) {
   return hosts;
 }
 
+Destinations read_destinations(const ConfigNode& node) {
+  Destinations to;
+  if (!node.present()) return to;
+  const std::vector<ConfigNode> prefixes = node.list();
+  if (prefixes.empty()) throw node.error("expected at least one prefix");
+  if (prefixes.size() > Destinations::kMost) {
+    throw node.error(fmt::format("{} prefixes, at most {} are possible", prefixes.size(), Destinations::kMost));
+  }
+  for (const ConfigNode& prefix : prefixes) {
+    const std::string text = prefix.text();
+    if (const auto ipv4 = parse_ipv4_prefix(text)) {
+      to.ipv4.push_back(*ipv4);
+    } else if (const auto ipv6 = parse_ipv6_prefix(text)) {
+      to.ipv6.push_back(*ipv6);
+    } else {
+      throw prefix.error("expected a prefix (ADDRESS/LENGTH), found " + quote(text));
+    }
+  }
+  return to;
+}
+
 std::uint64_t read_timeout(const ConfigNode& node, std::uint64_t otherwise) {
   constexpr std::chrono::minutes kMost(10);
   if (!node.present()) return otherwise;
@@ -60,6 +81,14 @@ void read_number(const ConfigNode& node, std::uint64_t most, Number& number) {
 }
 
 }  // namespace
+
+bool Destinations::contains(Ipv4Address destination) const {
+  return std::ranges::any_of(ipv4, [destination](const Ipv4Prefix& each) { return each.contains(destination); });
+}
+
+bool Destinations::contains(Ipv6Address destination) const {
+  return std::ranges::any_of(ipv6, [destination](const Ipv6Prefix& each) { return each.contains(destination); });
+}
 
 Policies::Policies(OverlapPolicy otherwise, std::vector<Hosts> hosts)
     : otherwise_(otherwise), hosts_(std::move(hosts)) {
@@ -83,7 +112,8 @@ Settings read_settings(const ConfigNode& config, std::uint16_t workers) {
   settings.memory = kDefaultMemory * kMebibyte * workers;
   settings.limits.datagrams = 1024;
   if (!config.is_null()) {
-    config.require_map({"memory", "datagrams", "fragments", "least_payload", "timeout", "policy", "hosts", "engine"});
+    config.require_map(
+        {"memory", "datagrams", "fragments", "least_payload", "timeout", "policy", "hosts", "to", "engine"});
     if (const ConfigNode memory = config.get("memory"); memory.present()) {
       settings.memory = memory.integer(1, kMostMemory) * kMebibyte;
     }
@@ -91,6 +121,7 @@ Settings read_settings(const ConfigNode& config, std::uint16_t workers) {
     read_number(config.get("fragments"), kMostFragments, settings.limits.fragments);
     read_number(config.get("least_payload"), kMostPayload, settings.limits.least_payload);
     settings.limits.timeout = read_timeout(config.get("timeout"), settings.limits.timeout);
+    settings.to = read_destinations(config.get("to"));
     const ConfigNode policy = config.get("policy");
     settings.policies =
         Policies(policy.present() ? read_policy(policy) : OverlapPolicy::drop, read_hosts(config.get("hosts")));

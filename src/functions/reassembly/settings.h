@@ -37,10 +37,25 @@ class Policies {
   std::vector<Hosts> hosts_;
 };
 
+/// Chooses datagrams by their destination.
+struct Destinations {
+  static constexpr std::size_t kMost = 256;
+
+  std::vector<Ipv4Prefix> ipv4;
+  std::vector<Ipv6Prefix> ipv6;
+
+  /// True without prefixes: all datagrams are chosen.
+  bool is_all() const { return ipv4.empty() && ipv6.empty(); }
+  bool contains(Ipv4Address destination) const;
+  bool contains(Ipv6Address destination) const;
+  bool operator==(const Destinations&) const = default;
+};
+
 struct Settings {
   std::size_t memory = 0;   ///< Bytes for all workers.
   ReassemblyLimits limits;  ///< Limits of each worker.
   Policies policies{OverlapPolicy::drop, {}};
+  Destinations to;  ///< Fragments to other destinations go on unchanged.
 };
 
 /// Throws InputError at the place of an error.

@@ -46,6 +46,18 @@ TEST(ReassemblySettings, TakeThePolicyOfTheLongestPrefix) {
                                    .policies);
 }
 
+TEST(ReassemblySettings, ChooseDestinations) {
+  const Destinations to = read("{to: [192.0.2.0/24, '2001:db8::/32']}").to;
+  EXPECT_FALSE(to.is_all());
+  EXPECT_TRUE(to.contains(parse_ipv4_address("192.0.2.9").value()));
+  EXPECT_FALSE(to.contains(parse_ipv4_address("192.0.3.9").value()));
+  EXPECT_TRUE(to.contains(parse_ipv6_address("2001:db8::9").value()));
+  EXPECT_FALSE(to.contains(parse_ipv6_address("2001:db9::9").value()));
+  EXPECT_TRUE(read("{}").to.is_all());
+  EXPECT_NE(message_of([] { read("{to: [192.0.2]}"); }).find("test.yaml:1:7: expected a prefix"), std::string::npos);
+  EXPECT_NE(message_of([] { read("{to: []}"); }).find("at least one prefix"), std::string::npos);
+}
+
 TEST(ReassemblySettings, RefuseLimitsThatTakeMoreThanTheMemory) {
   EXPECT_NE(message_of([] { read("{memory: 4, datagrams: 100000}"); }).find("test.yaml:1:10: "), std::string::npos);
   EXPECT_NE(message_of([] { read("{memory: 1}", 16); }).find("for each of 16 workers"), std::string::npos);

@@ -44,6 +44,13 @@ std::uint64_t hash_of(const RuleMatch& match) {
   return hash;
 }
 
+std::uint64_t hash_of(const SparseMatch& match) {
+  std::uint64_t hash = 0;
+  for (const std::uint64_t word : match.value) hash = Random::mixed(hash ^ word);
+  for (const std::uint64_t word : match.mask) hash = Random::mixed(hash ^ word);
+  return hash;
+}
+
 Changes keep_most(std::span<const std::uint32_t> like, std::size_t before) {
   Changes changes{.kept = std::vector<std::uint32_t>(like.size())};
   const std::vector<std::size_t> kept = longest_rise(like);

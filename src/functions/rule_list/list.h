@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Implements a list of rules and the structure that searches it. The first rule that matches a packet decides. An entry
-// has a `match` (RuleMatch, normalised) and a `line` in a file (0 if no file has it). is_like() returns true for an
-// entry with the same effect.
+// has a `match` (a normalised RuleMatch, or a SparseMatch) and a `line` in a file (0 if no file has it). is_like()
+// returns true for an entry with the same effect.
 #pragma once
 
 #include <algorithm>
@@ -18,11 +18,9 @@
 #include <vector>
 
 #include "functions/rule_list/hits.h"
+#include "functions/rule_list/rules.h"
 #include "penumbra/huge_memory.h"
 #include "penumbra/table.h"
-#include "tables/rules/rule_set.h"
-#include "tables/rules/rule_structures.h"
-#include "tables/rules/rule_table.h"
 
 namespace penumbra::rule_list {
 
@@ -34,6 +32,7 @@ struct Changes {
 };
 
 std::uint64_t hash_of(const RuleMatch& match);
+std::uint64_t hash_of(const SparseMatch& match);
 
 /// `like` has for each new entry the place of an equal old entry, from 1, or 0. Keeps the largest number of entries
 /// that have the same order in both lists.
@@ -66,13 +65,11 @@ Changes compare(std::span<const Entry> before, std::span<const Entry> after) {
 template <class Entry>
 class List {
  public:
-  /// `structure` is a name of rule_structures(). `grace_periods` must outlive the list. Throws std::length_error if the
-  /// structure cannot hold that many rules.
-  List(RuleFields fields, const std::string& structure, std::uint64_t seed, GracePeriods& grace_periods,
-       std::size_t workers = 1)
-      : table_(make_rule_table(structure, fields, seed, grace_periods)), rules_(fields, grace_periods), hits_(workers) {
-    rules_.feed(*table_);
-  }
+  using Match = decltype(Entry::match);
+
+  /// `rules` must be empty.
+  explicit List(std::unique_ptr<Rules<Match>> rules, std::size_t workers = 1)
+      : rules_(std::move(rules)), hits_(workers) {}
 
   /// Replaces all entries in one step: each packet is decided by either the old or the new list. Entries of both lists
   /// keep their numbers and counters. `begin` is called for each new entry before lookups can return its number. Throws
@@ -104,13 +101,12 @@ class List {
     return std::atomic_ref(lines_[number]).load(std::memory_order_relaxed);
   }
 
-  const std::string& shader() const { return table_->shader(); }
-  Table& table() { return table_->table(); }
-  std::size_t memory_bytes() const { return table_->memory_bytes(); }
+  const std::string& shader() const { return rules_->shader(); }
+  Table& table() { return rules_->table(); }
+  std::size_t memory_bytes() const { return rules_->memory_bytes(); }
 
  private:
-  std::unique_ptr<RuleTable> table_;
-  RuleSet rules_;
+  const std::unique_ptr<Rules<Match>> rules_;
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> numbers_;  ///< number of each entry
   std::vector<std::uint64_t> ranks_;    ///< rank of each entry, falling
@@ -133,12 +129,12 @@ void List<Entry>::replace(std::vector<Entry> entries,
   try {
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const std::uint32_t kept = changes.kept[i];
-      numbers[i] = kept != 0 ? numbers_[kept - 1] : rules_.add_ranked(entries[i].match, ranks[i]);
+      numbers[i] = kept != 0 ? numbers_[kept - 1] : rules_->add(entries[i].match, ranks[i]);
       if (kept == 0) added.push_back(numbers[i]);
     }
   } catch (...) {
-    for (const std::uint32_t number : added) rules_.remove(number);
-    rules_.commit();
+    for (const std::uint32_t number : added) rules_->remove(number);
+    rules_->commit();
     throw;
   }
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -153,9 +149,9 @@ void List<Entry>::replace(std::vector<Entry> entries,
     if (kept != 0) goes_on[kept - 1] = true;
   }
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (!goes_on[i]) rules_.remove(numbers_[i]);
+    if (!goes_on[i]) rules_->remove(numbers_[i]);
   }
-  rules_.commit();
+  rules_->commit();
   entries_ = std::move(entries);
   numbers_ = std::move(numbers);
   ranks_ = std::move(ranks);

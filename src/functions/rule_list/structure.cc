@@ -26,7 +26,9 @@ void Structure::require_same(const Structure& other, const ConfigNode& config) c
 
 nlohmann::ordered_json Structure::show(std::size_t entries, std::size_t memory_bytes) const {
   nlohmann::ordered_json shown{{"structure", name_},
-                               {"why", is_chosen_ ? "the fastest when the list was loaded" : "the configuration"},
+                               {"why", !is_chosen_      ? "the configuration"
+                                       : costs_.empty() ? "the default for these fields"
+                                                        : "the fastest when the list was loaded"},
                                {"entries", entries},
                                {"memory_bytes", memory_bytes}};
   for (const RuleStructureCost& cost : costs_) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
@@ -21,15 +22,19 @@ class Structure {
   /// key is missing, choose() selects the structure. Throws InputError.
   explicit Structure(const ConfigNode& config);
 
-  /// Selects the fastest structure for these entries, unless the configuration names one. Throws std::length_error if
-  /// no structure can hold them.
-  template <class Entry>
-  void choose(RuleFields fields, std::span<const Entry> entries, std::uint64_t seed) {
+  /// Selects the fastest structure for these entries, unless the configuration names one. `match_of(entry)` is the
+  /// match of an entry in the layout of `fields`. Throws std::length_error if no structure can hold the entries.
+  template <class Entry, class MatchOf>
+  void choose(RuleFields fields, std::span<const Entry> entries, std::uint64_t seed, MatchOf match_of) {
     if (!is_chosen_) return;
     std::vector<Rule> rules;
     rules.reserve(entries.size());
-    for (const Entry& entry : entries) rules.push_back({.match = entry.match, .priority = 0});
+    for (const Entry& entry : entries) rules.push_back({.match = std::invoke(match_of, entry), .priority = 0});
     choose(fields, std::span<const Rule>(rules), seed);
+  }
+  /// Selects a structure, unless the configuration names one.
+  void choose(const std::string& structure) {
+    if (is_chosen_) name_ = structure;
   }
 
   const std::string& name() const { return name_; }
