@@ -73,6 +73,7 @@ std::string render_explanation(const nlohmann::ordered_json& answer) {
       std::ranges::replace(words, '_', ' ');
       text += fmt::format("  {}: {}\n", words, text_of(value));
     }
+    if (stage.contains("go_to")) text += fmt::format("  go to {}\n", text_of(stage.at("go_to")));
   }
   text += fmt::format("result: {}", verdict_of(answer));
   if (answer.contains("help")) text += fmt::format(" ({})", text_of(answer.at("help")));

@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "control/rules/classbench.h"
 #include "control/rules/flow_syntax.h"
+#include "control/rules/openflow10.h"
 #include "control/rules/rule_generator.h"
 #include "io/output_file.h"
 
@@ -32,22 +33,24 @@ struct RulesOptions {
 /// The output ports of the flows, assigned in turn.
 constexpr std::uint32_t kOutputs = 48;
 
-void write_flows(std::ostream& out, std::vector<Rule> matches, bool with_outputs) {
+void write_flows(std::ostream& out, const std::vector<Rule>& matches, bool with_outputs) {
   rules::FlowList flows;
   for (std::uint32_t port = 1; with_outputs && port <= kOutputs; ++port) {
     flows.action_lists.push_back({{.kind = rules::FlowAction::Kind::output, .value = port, .more = 0}});
   }
   if (!with_outputs) flows.action_lists.emplace_back();
-  for (std::size_t i = 0; i < matches.size(); ++i) {
-    flows.actions.push_back(static_cast<std::uint32_t>(i % flows.action_lists.size()));
+  for (const Rule& rule : matches) {
+    flows.flows.push_back({.match = rules::from_openflow10(rule.match),
+                           .priority = rule.priority,
+                           .line = 0,
+                           .actions = static_cast<std::uint32_t>(flows.flows.size() % flows.action_lists.size())});
   }
-  flows.list.rules = std::move(matches);
   rules::write_flows(out, flows);
 }
 
-void write_rules(const std::string& file, RuleFields fields, std::vector<Rule> list, bool with_outputs) {
+void write_rules(const std::string& file, RuleFields fields, const std::vector<Rule>& list, bool with_outputs) {
   write_file(file, [&](std::ostream& out) {
-    if (fields == RuleFields::openflow) return write_flows(out, std::move(list), with_outputs);
+    if (fields == RuleFields::openflow) return write_flows(out, list, with_outputs);
     rules::write_classbench(out, fields, list);
   });
 }
@@ -69,12 +72,12 @@ void generate(const RulesOptions& options) {
       throw CLI::ValidationError(error.what());
     }
   }();
-  write_rules(options.rules_file, set.fields, std::move(made.rules), true);
+  write_rules(options.rules_file, set.fields, made.rules, true);
   if (options.overlaps_file.empty()) return;
   std::vector<Rule> overlaps;
   overlaps.reserve(made.overlaps.size());
   for (const RuleMatch& match : made.overlaps) overlaps.push_back({.match = match, .priority = 0});
-  write_rules(options.overlaps_file, set.fields, std::move(overlaps), false);
+  write_rules(options.overlaps_file, set.fields, overlaps, false);
 }
 
 }  // namespace

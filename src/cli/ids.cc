@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,7 @@ struct IdsCheckOptions {
 struct IdsCaptureOptions {
   std::string capture, folder = ".";
   IdsCheckOptions rules;
-  bool midstream = false, one_sided = false;
+  bool midstream = false, one_sided = false, simulates_ips = false;
 };
 
 std::map<std::string, std::size_t> by_reason(const ids::RuleSet& set) {
@@ -104,17 +105,13 @@ std::string to_text(const ids::RuleSet& set) {
   return text;
 }
 
-/// Loads the rules of the command line or of the configuration. Adds warnings, and sets what `streams` is, if the
-/// configuration says it.
-ids::RuleSet load_rules(const IdsCheckOptions& options, std::vector<std::string>& warnings,
-                        ids::StreamSettings* streams = nullptr) {
-  ids::RuleSetOptions files;
+/// Loads the rules of the command line or of the configuration, which is stored in `yaml`. Adds warnings.
+ids::RuleSet load_rules(const IdsCheckOptions& options, std::vector<std::string>& warnings, ids::SuricataYaml& yaml) {
   if (!options.config.empty()) {
-    ids::SuricataYaml yaml = ids::read_suricata_yaml(options.config);
-    files = std::move(yaml.options);
-    if (streams != nullptr) *streams = std::move(yaml.streams);
+    yaml = ids::read_suricata_yaml(options.config);
     if (!yaml.warning.empty()) warnings.push_back(yaml.warning);
   }
+  ids::RuleSetOptions files = yaml.options;
   if (!options.rules.empty()) files.rules.assign(options.rules.begin(), options.rules.end());
   if (files.rules.empty()) {
     throw Failure(ExitCode::usage, "no rules: name files or folders, or a configuration with 'rule-files'");
@@ -126,7 +123,8 @@ ids::RuleSet load_rules(const IdsCheckOptions& options, std::vector<std::string>
 
 void check_rules(const IdsCheckOptions& options) {
   std::vector<std::string> warnings;
-  const ids::RuleSet set = load_rules(options, warnings);
+  ids::SuricataYaml yaml;
+  const ids::RuleSet set = load_rules(options, warnings, yaml);
   for (const std::string& warning : warnings) fmt::print(stderr, "{}\n", warning);
   write_output(options.json ? to_json(set, warnings).dump() + "\n" : to_text(set));
   if (!set.refused().empty()) throw Failure(ExitCode::bad_input, "");
@@ -135,14 +133,29 @@ void check_rules(const IdsCheckOptions& options) {
 /// Refused rules are reported, and the others evaluated.
 void run_on_capture(const IdsCaptureOptions& options) {
   std::vector<std::string> warnings;
-  ids::StreamSettings streams;
-  ids::RuleSet set = load_rules(options.rules, warnings, &streams);
+  ids::SuricataYaml yaml;
+  ids::RuleSet set = load_rules(options.rules, warnings, yaml);
   for (const ids::RefusedRule& rule : set.refused()) fmt::print(stderr, "rule refused: {}\n", rule.text());
   for (const std::string& warning : warnings) fmt::print(stderr, "{}\n", warning);
-  streams.options.midstream |= options.midstream;
-  streams.options.one_sided |= options.one_sided;
+  CaptureSettings settings;
+  settings.streams = std::move(yaml.streams);
+  if (yaml.tunnels) settings.tunnels = *std::move(yaml.tunnels);
+  settings.streams.options.midstream |= options.midstream;
+  settings.streams.options.one_sided |= options.one_sided;
+  const bool is_ips = settings.simulates_ips = options.simulates_ips;
+  settings.exceptions = ids::ExceptionPolicies::defaults(is_ips);
+  yaml.exceptions.apply(is_ips, settings.streams.options.midstream, settings.exceptions);
+  settings.fragments = yaml.exceptions.of_fragments(is_ips);
+  if (const auto memory = yaml.exceptions.fragment_memory()) {
+    settings.reassembly.memory = *memory;
+    try {
+      Reassembly::check(settings.reassembly);
+    } catch (const std::invalid_argument& error) {
+      throw Failure(ExitCode::bad_input, fmt::format("{}: defrag.memcap: {}", options.rules.config, error.what()));
+    }
+  }
   const ids::CompiledRules rules(std::move(set), ids::Needs::application);
-  inspect_capture(options.capture, rules, streams, options.folder);
+  inspect_capture(options.capture, rules, settings, options.folder);
 }
 
 void set_up_check_rules(CLI::App& command) {
@@ -163,7 +176,7 @@ void set_up_ids(CLI::App& command) {
   CLI::App* const check = command.add_subcommand("check", "Check rules of Suricata");
   set_up_check_rules(*check);
   const auto options = std::make_shared<IdsCaptureOptions>();
-  command.add_option("-r,--read", options->capture, "The capture to read")->type_name("FILE");
+  command.add_option("-r,--read", options->capture, "The capture to read, or a folder of captures")->type_name("FILE");
   command.add_option("-S,--rules", options->rules.rules, "Files of rules, or folders with files *.rules")
       ->type_name("FILE");
   command.add_option("-c,--config", options->rules.config, "A suricata.yaml: variables, and rules if there is no -S")
@@ -173,6 +186,7 @@ void set_up_ids(CLI::App& command) {
       ->capture_default_str();
   command.add_flag("--midstream", options->midstream, "Follow connections whose SYN the capture lacks");
   command.add_flag("--one-sided", options->one_sided, "Follow connections of which the capture has one direction");
+  command.add_flag("--simulate-ips", options->simulates_ips, "Inspect and drop as an inline system does");
   command.footer(
       "Evaluates rules on packets, on the streams of TCP and on the messages of HTTP, DNS, TLS and SSH. Writes "
       "alerts,\n"

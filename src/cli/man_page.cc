@@ -59,7 +59,9 @@ auto, or a name of
 .B pipeline
 A list of functions in order, each a name or a name with its keys; each has a key
 .B engine
-of its own.
+of its own, and a key
+.B go_to
+with the stages that follow an outcome.
 .TP
 .B control
 .BR socket :

@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `penumbra tls setup`.
+// `penumbra tls setup` and `penumbra tls status`.
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
+#include <system_error>
 
 #include "base/log.h"
+#include "base/unix_socket.h"
+#include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "crypto/rsa/ifma.h"
+#include "crypto/rsa_engine/message.h"
 
 namespace penumbra::cli {
 namespace {
@@ -20,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct SetupOptions {
-  std::string certificate, output = ".", server;
+  std::string certificate, output = ".", server, engine;
   unsigned port = 8443, threads = 1, haproxy_threads = 1;
   bool is_plain = false;
 };
@@ -74,9 +83,12 @@ penumbra = penumbra
 [penumbra]
 {}threads = {}
 counters = {}
-)",
+{})",
                      module.empty() ? "" : fmt::format("module = {}\n", module), options.threads,
-                     (fs::absolute(options.output) / "counters").lexically_normal().string());
+                     (fs::absolute(options.output) / "counters").lexically_normal().string(),
+                     options.engine.empty()
+                         ? ""
+                         : fmt::format("engine = {}\n", fs::absolute(options.engine).lexically_normal().string()));
 }
 
 void write_file(const fs::path& path, const std::string& text) {
@@ -105,7 +117,7 @@ void check_certificate(const std::string& name) {
 
 void set_up_tls(const SetupOptions& options) {
   check_certificate(options.certificate);
-  if (!options.is_plain && !rsa::has_ifma()) {
+  if (!options.is_plain && options.engine.empty() && !rsa::has_ifma()) {
     log_warning("tls: this CPU has no AVX512-IFMA, so the provider leaves every signature to OpenSSL");
   }
   const fs::path folder = options.output;
@@ -121,9 +133,53 @@ void set_up_tls(const SetupOptions& options) {
       fmt::format("OPENSSL_CONF={} {}\n", (fs::absolute(folder) / "openssl.cnf").lexically_normal().string(), haproxy));
 }
 
-void set_up_command(CLI::App& command) {
+struct StatusOptions {
+  std::string socket = rsa_engine::kDefaultSocket;
+  bool json = false;
+};
+
+/// Asks the process of the engine for its counters, as lines of a name and a number.
+std::string ask_counters(const std::string& path) {
+  const FileDescriptor connection = connect_to(path);
+  if (!connection) {
+    throw Failure(ExitCode::no_connection,
+                  fmt::format("no engine answers on {}: {}; start it with `penumbra tls-engine`", path,
+                              std::generic_category().message(errno)));
+  }
+  std::array<std::uint8_t, rsa_engine::kMostMessage> room;
+  rsa_engine::Message message{};
+  constexpr int kPatience = 5000;  // milliseconds
+  pollfd wait{connection.get(), POLLIN, 0};
+  if (!rsa_engine::send_message(connection.get(), {rsa_engine::MessageKind::ask_counters, 0}) ||
+      poll(&wait, 1, kPatience) != 1 ||
+      rsa_engine::receive_message(connection.get(), room, message) != rsa_engine::Receipt::message ||
+      message.head.kind != rsa_engine::MessageKind::counters) {
+    throw Failure(ExitCode::failure, fmt::format("the engine on {} gives no counters", path));
+  }
+  return {message.rest.begin(), message.rest.end()};
+}
+
+void print_status(const StatusOptions& options) {
+  std::istringstream lines(ask_counters(options.socket));
+  nlohmann::ordered_json json;
+  std::string text, name;
+  for (std::uint64_t value = 0; lines >> name >> value;) {
+    json[name] = value;
+    text += fmt::format("{:<16} {}\n", name, value);
+  }
+  write_output(options.json ? json.dump(2) + "\n" : text);
+}
+
+void set_up_status(CLI::App& command) {
+  const auto options = std::make_shared<StatusOptions>();
+  CLI::App& status = *command.add_subcommand("status", "Print the counters of `penumbra tls-engine`");
+  status.add_option("--socket", options->socket, "Unix socket of the engine")->type_name("PATH")->capture_default_str();
+  add_json_flag(status, options->json);
+  status.callback([options] { print_status(*options); });
+}
+
+void set_up_setup(CLI::App& command) {
   const auto options = std::make_shared<SetupOptions>();
-  command.require_subcommand(1);
   CLI::App& setup = *command.add_subcommand("setup", "Write a configuration of HAProxy that uses the provider");
   setup.add_option("--certificate", options->certificate, "PEM file with the certificate and its private key")
       ->type_name("FILE")
@@ -143,12 +199,21 @@ void set_up_command(CLI::App& command) {
       ->type_name("N")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
+  setup.add_option("--engine", options->engine, "Unix socket of `penumbra tls-engine` that computes signatures")
+      ->type_name("PATH");
   setup.add_flag("--plain", options->is_plain, "Write the same configuration without the provider, for comparison");
   setup.footer("Prints the command that starts HAProxy. See docs/tls.md.");
   setup.callback([options] { set_up_tls(*options); });
 }
 
-const bool kTlsCommand = register_command({"tls", "Configure HAProxy for RSA signatures in batches", set_up_command});
+void set_up_command(CLI::App& command) {
+  command.require_subcommand(1);
+  set_up_setup(command);
+  set_up_status(command);
+}
+
+const bool kTlsCommand =
+    register_command({"tls", "Configure HAProxy for RSA signatures in batches, and show counters", set_up_command});
 
 }  // namespace
 }  // namespace penumbra::cli

@@ -88,9 +88,12 @@ void require_known_pipeline(const control::RouterConfig& config) {
   std::ranges::sort(functions);
   const bool all_known =
       std::ranges::all_of(functions, [](const auto& name) { return name == "ipv4" || name == "ipv6"; });
-  if (all_known && std::ranges::adjacent_find(functions) == functions.end()) return;
+  const bool in_order =
+      std::ranges::all_of(config.pipeline, &std::vector<control::GoTo>::empty, &control::StageConfig::go_to);
+  if (all_known && in_order && std::ranges::adjacent_find(functions) == functions.end()) return;
   throw InputError({config.file.string()},
-                   "only a pipeline of the functions ipv4 and ipv6, of one of them or of both, can be verified");
+                   "only a pipeline of the functions ipv4 and ipv6, of one of them or of both, without go_to, can be "
+                   "verified");
 }
 
 verify::Oracle make_oracle(const control::RouterConfig& config) {

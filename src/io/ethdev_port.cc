@@ -19,6 +19,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "base/log.h"
 #include "control/device_arguments.h"
 #include "io/device_advice.h"
 #include "io/ethdev_probe.h"
@@ -26,6 +27,7 @@
 #include "io/log_capture.h"
 #include "io/memif_gate.h"
 #include "io/new_sockets.h"
+#include "io/symmetric_rss.h"
 #include "io/xdp_umems.h"
 
 namespace penumbra::io {
@@ -220,9 +222,14 @@ void EthdevPort::configure() {
   rte_eth_conf settings{};
   settings.intr_conf.rxq = interrupts_ ? 1 : 0;
   settings.rxmode.mtu = std::max<std::uint32_t>(info_.mtu, std::min<std::uint32_t>(RTE_ETHER_MTU, largest_mtu));
+  std::vector<std::uint8_t> key = symmetric_key(device);
   if (plan_.rss) {
     settings.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     settings.rx_adv_conf.rss_conf.rss_hf = device.flow_type_rss_offloads & kRssTypes;
+    if (device.hash_key_size > 0) {
+      settings.rx_adv_conf.rss_conf.rss_key = key.data();
+      settings.rx_adv_conf.rss_conf.rss_key_len = static_cast<std::uint8_t>(key.size());
+    }
   }
   check(rte_eth_dev_configure(port, plan_.rx, plan_.tx, &settings),
         fmt::format("{} RX and {} TX queues", plan_.rx, plan_.tx));
@@ -330,6 +337,14 @@ void EthdevPort::start_device() {
     device_->configure([this] { configure(); });
     device_->start();
   }
+  is_symmetric_ = plan_.rss && use_symmetric_key(device_->port(), device_->info());
+  if (plan_.rss && !is_symmetric_) {
+    log_warning(
+        fmt::format("port '{}': the device does not take a symmetric RSS key, so that the directions of a connection "
+                    "may go to different "
+                    "workers; functions that follow connections need `queues: 1` here",
+                    info_.name));
+  }
   for (EthdevRxQueue* queue : polled_) queue->find_interrupts(sockets_);
   if (hears_itself_) forget_what_came_before_start();
 }
@@ -401,6 +416,7 @@ nlohmann::ordered_json EthdevPort::show() const {
     shown["speed_mbps"] = link.link_speed;
   }
   shown["software_rss"] = rss_ != nullptr;
+  if (queues_ > 1) shown["symmetric_rss"] = rss_ != nullptr || is_symmetric_;
   if (completes_) {
     std::uint64_t completed = 0;
     for (const EthdevRxQueue* queue : polled_) completed += queue->completed();

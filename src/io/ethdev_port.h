@@ -71,8 +71,9 @@ class EthdevPort final : public Port {
   std::unique_ptr<Device> device_;
   std::uint16_t queues_;
   QueuePlan plan_;
-  bool interrupts_ = true;                            ///< True if RX interrupts are requested from the device.
-  std::vector<std::vector<int>> sockets_;             ///< The driver's sockets, by RX queue of the device.
+  bool is_symmetric_ = false;              ///< True if the started device sends both directions of a flow to one queue.
+  bool interrupts_ = true;                 ///< True if RX interrupts are requested from the device.
+  std::vector<std::vector<int>> sockets_;  ///< The driver's sockets, by RX queue of the device.
   mutable std::atomic<std::uint64_t> overflowed_{0};  ///< Frames dropped because the rings of `sockets_` were full.
   std::vector<std::unique_ptr<SharedTx>> shared_tx_;
   std::vector<std::unique_ptr<TxQueue>> tx_queues_;

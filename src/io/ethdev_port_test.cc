@@ -71,6 +71,7 @@ TEST_F(EthdevPortTest, OpensANullDevice) {
   EXPECT_EQ(port->show()["software_rss"], false);
   EXPECT_NE(port->info().mac.value, 0U);
   port->start();
+  EXPECT_EQ(port->show()["symmetric_rss"], true);
   std::array<rte_mbuf*, 64> packets{};
   for (std::uint16_t queue = 0; queue < 2; ++queue) {
     const std::uint16_t count = port->rx_queue(queue).receive(packets.data(), packets.size());

@@ -13,9 +13,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penumbra/batch.h"
@@ -83,20 +85,43 @@ class Device {
   /// Throws a final DeviceError if any user in this process has abandoned the GPU. The check costs one load, so that
   /// every turn can call it.
   virtual void throw_if_lost() const = 0;
+  /// Throws as throw_if_lost(), at the same cost, but also the error of an earlier quieten_by() function, which need
+  /// not be final. The memory operation was then not done, and the device must be closed.
+  void throw_if_failed() const {
+    if (failure_) [[unlikely]]
+      throw DeviceError(*failure_);
+    throw_if_lost();
+  }
 
   /// Returns the GPU's name for people.
   virtual std::string name() const = 0;
+  /// True if kernels access all memory of the process coherently, at its own addresses (address translation services,
+  /// or memory that CPU and GPU share). share() then registers nothing.
+  virtual bool sees_all_memory() const { return false; }
 
-  // Memory. These functions may wait until no kernel runs on the GPU; they make a KernelPause for that.
+  // Memory. These functions first wait for this thread's work on the GPU by the function of quieten_by(). Then they may
+  // wait until no kernel of other threads runs there; they make a KernelPause for that.
 
+  /// `quieten` throws DeviceError if the work does not end.
+  void quieten_by(std::function<void()> quieten) { quieten_ = std::move(quieten); }
   /// Allocates `bytes` bytes of device memory, rounded up to whole lines of 16 bytes, in which kernels read payload.
-  virtual std::byte* allocate(std::size_t bytes) = 0;
+  std::byte* allocate(std::size_t bytes) {
+    become_quiet();
+    return do_allocate(bytes);
+  }
   /// Frees `memory`. Does nothing after a device failure, because the GPU may still access the memory.
-  virtual void release(std::byte* memory) noexcept = 0;
+  void release(std::byte* memory) noexcept {
+    if (becomes_quiet()) do_release(memory);
+  }
   /// Registers host memory with the GPU, and returns the memory's device address.
-  virtual std::byte* share(std::byte* host, std::size_t bytes) = 0;
+  std::byte* share(std::byte* host, std::size_t bytes) {
+    become_quiet();
+    return do_share(host, bytes);
+  }
   /// Unregisters host memory. Does nothing after a device failure.
-  virtual void unshare(std::byte* host) noexcept = 0;
+  void unshare(std::byte* host) noexcept {
+    if (becomes_quiet()) do_unshare(host);
+  }
 
   // Streams.
 
@@ -116,6 +141,33 @@ class Device {
   /// Returns true if the stream has reached its last mark, or has none. Throws the failure of earlier asynchronous
   /// work.
   virtual bool reached(unsigned stream) = 0;
+
+ private:
+  virtual std::byte* do_allocate(std::size_t bytes) = 0;
+  virtual void do_release(std::byte* memory) noexcept = 0;
+  virtual std::byte* do_share(std::byte* host, std::size_t bytes) = 0;
+  virtual void do_unshare(std::byte* host) noexcept = 0;
+
+  void become_quiet() {
+    throw_if_failed();
+    try {
+      if (quieten_) quieten_();
+    } catch (const DeviceError& error) {
+      failure_ = error;
+      throw;
+    }
+  }
+  bool becomes_quiet() noexcept {
+    try {
+      become_quiet();
+      return true;
+    } catch (const DeviceError&) {
+      return false;
+    }
+  }
+
+  std::function<void()> quieten_;
+  std::optional<DeviceError> failure_;
 };
 
 /// The devices of an engine, and the shaders compiled for them.

@@ -36,6 +36,7 @@ namespace penumbra::cuda {
 
 /// Faults that the test injects, and counters of the devices. May be used on any thread.
 struct FakeFaults {
+  std::atomic<bool> sees_all_memory{false};   ///< See Device. Set before a device is opened.
   std::atomic<bool> absent{false};            ///< Opening fails.
   std::atomic<int> absent_device{-1};         ///< Opening this device fails.
   std::atomic<bool> no_memory{false};         ///< Allocation fails.
@@ -96,7 +97,7 @@ class FakeDevice final : public Device {
     expect_that_it_returns();
     finish();
     for (const auto& [address, memory] : memory_) faults_.note_freed(address, bytes_.at(address));
-    faults_.shared -= static_cast<int>(shared_.size());
+    if (!sees_all_memory_) faults_.shared -= static_cast<int>(shared_.size());
     ++faults_.destroyed;
   }
   void abandon(const std::string& reason) noexcept override {
@@ -110,8 +111,9 @@ class FakeDevice final : public Device {
     faults_.losses[index_].throw_if_told();
   }
   std::string name() const override { return "fake"; }
+  bool sees_all_memory() const override { return sees_all_memory_; }
 
-  std::byte* allocate(std::size_t bytes) override {
+  std::byte* do_allocate(std::size_t bytes) override {
     const KernelPause pause;
     throw_if_lost();
     expect_that_it_returns();
@@ -123,7 +125,7 @@ class FakeDevice final : public Device {
     bytes_[address] = bytes;
     return address;
   }
-  void release(std::byte* memory) noexcept override {
+  void do_release(std::byte* memory) noexcept override {
     const KernelPause pause;
     if (is_lost()) return;
     expect_that_it_returns();
@@ -131,20 +133,20 @@ class FakeDevice final : public Device {
     faults_.note_freed(memory, bytes_[memory]);
     EXPECT_EQ(memory_.erase(memory), 1U);
   }
-  std::byte* share(std::byte* host, std::size_t bytes) override {
+  std::byte* do_share(std::byte* host, std::size_t bytes) override {
     const KernelPause pause;
     throw_if_lost();
     expect_that_it_returns();
     EXPECT_TRUE(shared_.emplace(host, bytes).second);
-    ++faults_.shared;
+    if (!sees_all_memory_) ++faults_.shared;
     return host;
   }
-  void unshare(std::byte* host) noexcept override {
+  void do_unshare(std::byte* host) noexcept override {
     const KernelPause pause;
     if (is_lost()) return;
     expect_that_it_returns();
     EXPECT_EQ(shared_.erase(host), 1U);
-    --faults_.shared;
+    if (!sees_all_memory_) --faults_.shared;
   }
 
   void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) override {
@@ -239,12 +241,14 @@ class FakeDevice final : public Device {
     streams_[stream].pop();
   }
   bool is_shared(const std::byte* host, std::size_t bytes) const {
-    return std::ranges::any_of(
-        shared_, [&](const auto& each) { return host >= each.first && host + bytes <= each.first + each.second; });
+    return sees_all_memory_ || std::ranges::any_of(shared_, [&](const auto& each) {
+             return host >= each.first && host + bytes <= each.first + each.second;
+           });
   }
 
   const unsigned index_;
   FakeFaults& faults_;
+  const bool sees_all_memory_ = faults_.sees_all_memory;
   std::vector<std::queue<std::function<void()>>> streams_;
   std::vector<bool> has_ended_;  ///< Result of the last query of each stream.
   std::map<std::byte*, std::unique_ptr<std::byte[]>> memory_;

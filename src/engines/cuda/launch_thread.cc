@@ -44,13 +44,6 @@ void LaunchThread::wake_by(offload::Wakeup& wakeup, std::span<Job* const> jobs) 
   });
 }
 
-void LaunchThread::add(TableCopies& table) {
-  ask([this, &table] {
-    tables_.push_back(&table);
-    if (memory_ != nullptr) table.begin(*memory_, copy_stream(), options_.patience);
-  });
-}
-
 bool LaunchThread::submit(Job& job) noexcept {
   if (!inbox_.put(&job)) return false;
   doorbell_.ring();
@@ -63,12 +56,6 @@ bool LaunchThread::turn() {
   worked = finish() || worked;
   worked = advance_tables() || worked;
   return launch() || worked;
-}
-
-bool LaunchThread::advance_tables() {
-  bool worked = false;
-  for (TableCopies* table : tables_) worked = table->advance() || worked;
-  return worked;
 }
 
 /// Queries only the oldest launch of each group, because a query costs as much as a copy. A group's launches end
@@ -90,7 +77,7 @@ bool LaunchThread::finish() {
 }
 
 bool LaunchThread::has_ended(unsigned index) {
-  if (device_->reached(index)) return true;
+  if (memory_->reached(index)) return true;
   if (Clock::now() - streams_[index].since > options_.patience) {
     throw endless("a launch", options_.patience);
   }
@@ -199,18 +186,18 @@ void LaunchThread::send(Stream& stream, unsigned index) {
   if (copies) {
     for_each_run(stream.jobs, &Job::inputs, &Shader::input_bytes,
                  [&](std::byte* device, const std::byte* host, std::size_t bytes) {
-                   device_->to_device(index, device, host, bytes);
+                   memory_->to_device(index, device, host, bytes);
                  });
   }
   for (std::size_t i = 0; i < stream.jobs.size(); ++i) fill(segments_[i], *stream.jobs[i], !copies);
-  device_->launch(index, {&shader, stream.group->table->view(stream.copy), {segments_.data(), stream.jobs.size()}});
+  memory_->launch(index, {&shader, stream.group->table->view(stream.copy), {segments_.data(), stream.jobs.size()}});
   if (copies) {
     for_each_run(stream.jobs, &Job::outputs, &Shader::output_bytes,
                  [&](const std::byte* device, std::byte* host, std::size_t bytes) {
-                   device_->to_host(index, host, device, bytes);
+                   memory_->to_host(index, host, device, bytes);
                  });
   }
-  device_->mark(index);
+  memory_->mark(index);
 }
 
 /// True if the launch works on copies in GPU memory. The jobs are then sorted by their columns, so that one copy takes
@@ -301,8 +288,7 @@ LaunchThread::Group* LaunchThread::group_of(const Shader& shader, const Table& t
 }
 
 bool LaunchThread::has_nothing_to_do() const {
-  return inbox_.empty() && waiting_ == 0 && flying_.empty() &&
-         std::ranges::none_of(tables_, [](const TableCopies* table) { return table->has_work(); });
+  return inbox_.empty() && waiting_ == 0 && flying_.empty() && !tables_have_work();
 }
 
 std::vector<std::string> LaunchThread::notes() const {
@@ -324,6 +310,7 @@ std::vector<std::string> LaunchThread::notes() const {
   if (launches > 0) lines.push_back(std::to_string(batches) + " batches in " + std::to_string(launches) + " launches");
   const std::uint64_t given_up = given_up_.load(std::memory_order_relaxed);
   if (given_up > 0) lines.push_back(std::to_string(given_up) + " batches came back from a lost GPU, for the CPU");
+  note_copied(lines);
   if (!failure_.empty()) lines.push_back(failure_);
   return lines;
 }

@@ -27,6 +27,7 @@
 #include "cuda/inbox.h"
 #include "cuda/launch_plan.h"
 #include "cuda/staging.h"
+#include "cuda/stream_ends.h"
 #include "cuda/table_copies.h"
 #include "offload/device_owner.h"
 
@@ -62,8 +63,6 @@ class LaunchThread final : public offload::DeviceOwner {
 
   /// Lets `wakeup` signal the end of jobs that are in flight.
   void wake_by(offload::Wakeup& wakeup, std::span<Job* const> jobs);
-  /// Adds a table's copies, which ring doorbell().
-  void add(TableCopies& table);
 
   /// Measures the best plan for the shader on the table, on random columns. Does nothing without a GPU.
   void calibrate(const Shader& shader, const Table& table);
@@ -80,7 +79,6 @@ class LaunchThread final : public offload::DeviceOwner {
   /// Counts a batch, or a part of a batch, that came back because of a device failure.
   void count_given_up() noexcept { given_up_.fetch_add(1, std::memory_order_relaxed); }
 
-  Doorbell& doorbell() { return doorbell_; }
   /// Returns the state and statistics, one line each. May be called on any thread.
   std::vector<std::string> notes() const;
 
@@ -115,23 +113,17 @@ class LaunchThread final : public offload::DeviceOwner {
 
   bool turn() override;
   bool has_nothing_to_do() const override;
-  Device& open_device() override;
-  void begin_work() override;
-  void quieten() override;
-  void erase_secrets() override;
+  std::shared_ptr<Device> open_device() override { return open_(copy_stream() + 1); }
+  void begin_work() override { accepts_.store(true, std::memory_order_relaxed); }
+  void quieten() override { wait_for_the_end(*memory_, copy_stream(), flying_, options_.patience); }
   void stop_work() noexcept override;
   std::vector<unsigned> busy_streams() const override;
   unsigned copy_stream() const override {
     return static_cast<unsigned>(streams_.size());
   }  ///< After those of launches.
-  void abandon_device(const std::string& reason) noexcept override { device_->abandon(reason); }
   void wait_for_answers() noexcept override;
-  std::shared_ptr<const void> give_up_device() override { return std::move(device_); }
-  void close_device() noexcept override { device_.reset(); }
-  std::vector<std::shared_ptr<const void>> accessible() const override;
   void end_work() noexcept override;
 
-  bool advance_tables();
   bool finish();
   bool take();
   bool launch();
@@ -163,8 +155,6 @@ class LaunchThread final : public offload::DeviceOwner {
   std::atomic<bool> accepts_{false};
 
   // Used on the launch thread only.
-  std::unique_ptr<Device> device_;
-  std::vector<TableCopies*> tables_;
   std::vector<Stream> streams_;
   std::vector<std::unique_ptr<Group>> groups_;
   Group* last_group_ = nullptr;

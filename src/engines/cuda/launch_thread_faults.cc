@@ -1,38 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The launch thread's part in opening its device and in handling a failure (offload/device_owner.h).
+// The launch thread's part in handling a failure (offload/device_owner.h).
 #include <algorithm>
-#include <memory>
 #include <thread>
 
 #include "cuda/launch_thread.h"
 
 namespace penumbra::cuda {
-
-Device& LaunchThread::open_device() {
-  device_ = open_(copy_stream() + 1);
-  return *device_;
-}
-
-void LaunchThread::begin_work() {
-  for (TableCopies* table : tables_) table->begin(*memory_, copy_stream(), options_.patience);
-  accepts_.store(true, std::memory_order_relaxed);
-}
-
-void LaunchThread::quieten() {
-  wait_for_the_end(*device_, copy_stream(), flying_, options_.patience);
-}
-
-void LaunchThread::erase_secrets() {
-  for (TableCopies* table : tables_) table->erase_secrets();
-}
-
-std::vector<std::shared_ptr<const void>> LaunchThread::accessible() const {
-  std::vector<std::shared_ptr<const void>> all;
-  all.reserve(tables_.size());
-  for (const TableCopies* table : tables_) all.push_back(table->staging());
-  return all;
-}
 
 /// Returns the busy streams, including a stream whose work was sent only in part.
 std::vector<unsigned> LaunchThread::busy_streams() const {
@@ -47,7 +21,6 @@ std::vector<unsigned> LaunchThread::busy_streams() const {
 /// submit; take() gives their jobs back.
 void LaunchThread::stop_work() noexcept {
   accepts_.store(false, std::memory_order_relaxed);
-  for (TableCopies* table : tables_) table->end();
   for (const auto& group : groups_) {
     while (group->head < group->tail) give_back(*group->at(group->head++).job, Job::State::lost);
     group->items = 0;

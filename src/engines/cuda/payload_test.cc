@@ -64,6 +64,26 @@ TEST_P(CudaPayload, IsCopiedInBatchesOfAnySize) {
   EXPECT_EQ(world_.faults.source == payload.source->data(), GetParam().first) << "copied in spite of being shared";
   EXPECT_EQ(world_.faults.destination == payload.destination->data(), GetParam().second);
   EXPECT_THAT(engine.notes(), Not(Contains(HasSubstr("came back"))));
+  const bool copies = !GetParam().first || !GetParam().second;
+  EXPECT_EQ(testing::Value(engine.notes(), Contains(HasSubstr("bytes of payload were copied by the host"))), copies);
+}
+
+/// Nothing is registered, and nobody has to share anything.
+TEST_P(CudaPayload, StaysInPlaceOnADeviceThatSeesAllMemory) {
+  world_.faults.sees_all_memory = true;
+  Items items(500, 2'000);
+  const Payload payload(items.destination_bytes);
+  CudaEngine engine(world_.backend(), options_);
+  engine.use_table(masks_.table);
+  const auto queue = open_queue(engine, payload);
+  for (const std::uint32_t batch_items : {1U, 64U, 500U}) {
+    ASSERT_NO_FATAL_FAILURE(run(*queue, items, payload, batch_items));
+  }
+  EXPECT_EQ(world_.faults.shared, 0);
+  EXPECT_THAT(engine.notes(), Contains(HasSubstr("sees all memory of the host")));
+  EXPECT_THAT(engine.notes(), Not(Contains(HasSubstr("copied by the host"))));
+  EXPECT_EQ(world_.faults.source, payload.source->data());
+  EXPECT_EQ(world_.faults.destination, payload.destination->data());
 }
 
 TEST_P(CudaPayload, IsWholeAlthoughTheGpuFails) {

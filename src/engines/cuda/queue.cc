@@ -11,7 +11,7 @@ CudaQueue::CudaQueue(LaunchThread& launch_thread, const Engine& cpu, std::unique
       cpu_(cpu),
       cpu_queue_(std::move(cpu_queue)),
       staging_(launch_thread.share(std::make_shared<HugeMemory>(2 * kStagingHalf), true)),
-      shared_(launch_thread) {}
+      shared_(launch_thread, *staging_) {}
 
 CudaQueue::~CudaQueue() {
   for (; head_ != tail_; ++head_) {
@@ -103,6 +103,7 @@ bool CudaQueue::cut_piece() noexcept {
   job.is_last = job.first + job.items == job.batch->items;
   job.inputs = job.outputs = {};
   job.source = job.destination = {};
+  job.staged_payload = 0;
   job.wakeup = wakeup_.get();
   if (launch_thread_.accepts() && fitting > 0) {
     if (!place(job)) return false;
@@ -113,6 +114,7 @@ bool CudaQueue::cut_piece() noexcept {
       if (job.outputs.staged != nullptr) outputs_.undo();
       return false;
     }
+    if (job.staged_payload > 0) launch_thread_.count_copied(job.staged_payload);
   } else {
     job.state.store(Job::State::on_cpu, std::memory_order_relaxed);
   }
@@ -133,7 +135,9 @@ bool CudaQueue::place(Job& job) noexcept {
     const std::size_t columns = staged_bytes(shader.input_bytes, job.items);
     job.staged_inputs = columns;
     if (job.source.is_staged) {
-      job.staged_inputs += offload::staged_bytes(offload::source_of(*job.batch, job.first, job.items));
+      const std::size_t bytes = offload::staged_bytes(offload::source_of(*job.batch, job.first, job.items));
+      job.staged_inputs += bytes;
+      job.staged_payload += bytes;
     }
     const std::size_t begin = inputs_.take(job.staged_inputs);
     if (begin == ByteRing::kNone) return false;
@@ -144,7 +148,9 @@ bool CudaQueue::place(Job& job) noexcept {
     const std::size_t columns = staged_bytes(shader.output_bytes, job.items);
     job.staged_outputs = columns;
     if (job.destination.is_staged) {
-      job.staged_outputs += offload::staged_bytes(offload::destination_of(*job.batch, job.first, job.items));
+      const std::size_t bytes = offload::staged_bytes(offload::destination_of(*job.batch, job.first, job.items));
+      job.staged_outputs += bytes;
+      job.staged_payload += bytes;
     }
     const std::size_t begin = outputs_.take(job.staged_outputs);
     if (begin == ByteRing::kNone) {

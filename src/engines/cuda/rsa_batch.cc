@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <stdexcept>
 #include <vector>
 
@@ -85,11 +86,8 @@ struct Column {
 
 /// The GPU, chosen before memory is taken.
 struct Device {
-  Device() {
-    const Availability gpu = cuda::probe_gpu();
-    if (!gpu.available) throw cuda::DeviceError(gpu.reason, true);
-    const int number = cuda::number_of_gpu(0);
-    check(cudaSetDevice(number), "taking the GPU");
+  Device() : number(find()) {
+    choose();
     check(cudaGetDeviceProperties(&properties, number), "asking what GPU it is");
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
   }
@@ -97,6 +95,16 @@ struct Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
+  /// Chooses the GPU for the calling thread.
+  void choose() const { check(cudaSetDevice(number), "taking the GPU"); }
+
+  static int find() {
+    const Availability gpu = cuda::probe_gpu();
+    if (!gpu.available) throw cuda::DeviceError(gpu.reason, true);
+    return cuda::number_of_gpu(0);
+  }
+
+  const int number;
   cudaDeviceProp properties{};
   cudaStream_t stream = nullptr;
 };
@@ -120,7 +128,8 @@ struct CudaBatch::State {
         random(std::size_t{most_operations} * bytes),
         made_key(most_operations),
         made_pair(most_operations),
-        key_limit(most_keys) {
+        free_keys(most_keys) {
+    std::iota(free_keys.rbegin(), free_keys.rend(), 0U);
     for (const gpu::Form& form : forms) {
       lanes.push_back(form.lanes);
       check(cudaFuncSetAttribute(form.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -204,7 +213,7 @@ struct CudaBatch::State {
   Column<std::uint32_t> key, pair, statuses;
   Column<std::uint8_t> random;
   Column<std::uint32_t> made_key, made_pair;
-  std::uint32_t key_limit, key_count = 0;
+  std::vector<std::uint32_t> free_keys;  ///< Indices without a key, the least last.
   unsigned chosen_lanes = 0;
 };
 
@@ -219,12 +228,22 @@ CudaBatch::~CudaBatch() {
 }
 
 std::uint32_t CudaBatch::add_key(const rsa_key& key) {
-  if (state_->key_count == state_->key_limit) throw std::length_error("the GPU has no room for another key of RSA");
-  check(cudaMemcpyAsync(state_->keys.data() + state_->key_count, &key, sizeof key, cudaMemcpyHostToDevice,
-                        state_->device.stream),
+  if (state_->free_keys.empty()) throw std::length_error("the GPU has no room for another key of RSA");
+  const std::uint32_t index = state_->free_keys.back();
+  state_->device.choose();
+  check(cudaMemcpyAsync(state_->keys.data() + index, &key, sizeof key, cudaMemcpyHostToDevice, state_->device.stream),
         "copying a key of RSA");
   state_->wait();
-  return state_->key_count++;
+  state_->free_keys.pop_back();
+  return index;
+}
+
+void CudaBatch::remove_key(std::uint32_t key) noexcept {
+  cudaSetDevice(state_->device.number);
+  cudaMemsetAsync(state_->keys.data() + key, 0, sizeof(rsa_key), state_->device.stream);
+  cudaStreamSynchronize(state_->device.stream);
+  state_->pairs.forget(key);
+  state_->free_keys.push_back(key);
 }
 
 std::uint32_t CudaBatch::bytes() const {
@@ -252,6 +271,7 @@ void CudaBatch::set_lanes(unsigned lanes) {
 void CudaBatch::run(std::uint32_t count) {
   if (count == 0) return;
   const cudaStream_t stream = state_->device.stream;
+  state_->device.choose();
   state_->inputs.copy_in(count * state_->bytes, stream);
   state_->key.copy_in(count, stream);
   run_in_place(count);
@@ -261,6 +281,7 @@ void CudaBatch::run(std::uint32_t count) {
 }
 
 void CudaBatch::run_in_place(std::uint32_t count) {
+  state_->device.choose();
   state_->assign_pairs(count);
   state_->launch(state_->tasks(count));
   state_->wait();

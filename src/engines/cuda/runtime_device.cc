@@ -142,6 +142,7 @@ class RuntimeDevice final : public Device {
   ~RuntimeDevice() override {
     const KernelPause pause;
     if (failure_ != nullptr && failure_->is_told()) {  // These calls might never return.
+      if (sees_all_memory()) return;
       for (const Shared& each : shared_) shared_once().forget(each.host);
       return;
     }
@@ -154,40 +155,46 @@ class RuntimeDevice final : public Device {
     }
     for (std::byte* memory : allocated_) cudaFree(memory);
     if (flags_ != nullptr) cudaFreeHost(flags_);
+    if (sees_all_memory()) return;
     for (const Shared& each : shared_) shared_once().remove(each.host);
   }
   void abandon(const std::string& reason) noexcept override { failure_->tell(reason); }
   void throw_if_lost() const override { failure_->throw_if_told(); }
 
   std::string name() const override { return properties_.name; }
+  bool sees_all_memory() const override {
+    // Without the host's page tables, the driver would move pages to the GPU and back.
+    return properties_.pageableMemoryAccess != 0 && properties_.pageableMemoryAccessUsesHostPageTables != 0;
+  }
 
-  std::byte* allocate(std::size_t bytes) override {
+  std::byte* do_allocate(std::size_t bytes) override {
     const KernelPause pause;
     throw_if_lost();
     void* memory = nullptr;
     check(cudaMalloc(&memory, (bytes + kLineBytes - 1) / kLineBytes * kLineBytes), "taking memory of the GPU");
     return allocated_.emplace_back(static_cast<std::byte*>(memory));
   }
-  void release(std::byte* memory) noexcept override {
+  void do_release(std::byte* memory) noexcept override {
     const KernelPause pause;
     if (failure_->is_told()) return;
     cudaFree(memory);
     std::erase(allocated_, memory);
   }
-  std::byte* share(std::byte* host, std::size_t bytes) override {
+  std::byte* do_share(std::byte* host, std::size_t bytes) override {
     const KernelPause pause;
     throw_if_lost();
-    shared_once().add(host, bytes);
+    if (!sees_all_memory()) shared_once().add(host, bytes);
     Shared& shared = shared_.emplace_back(Shared{host, bytes, 0});
+    if (sees_all_memory()) return host;
     void* seen = nullptr;
     check(cudaHostGetDevicePointer(&seen, host, 0), "sharing memory with the GPU");
     shared.shift = static_cast<std::byte*>(seen) - host;
     return static_cast<std::byte*>(seen);
   }
-  void unshare(std::byte* host) noexcept override {
+  void do_unshare(std::byte* host) noexcept override {
     const KernelPause pause;
     if (failure_->is_told()) return;
-    shared_once().remove(host);
+    if (!sees_all_memory()) shared_once().remove(host);
     std::erase_if(shared_, [host](const Shared& each) { return each.host == host; });
   }
 

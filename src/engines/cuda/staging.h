@@ -104,6 +104,7 @@ struct alignas(64) Job {
   alignas(64) Batch* batch = nullptr;
   std::uint32_t first = 0;
   std::size_t staged_inputs = 0, staged_outputs = 0;  ///< Bytes in the staging memory, with staged payload.
+  std::size_t staged_payload = 0;                     ///< Bytes of both sides.
   PayloadPlace source, destination;
 };
 

@@ -186,7 +186,7 @@ unsigned TableCopies::enter() noexcept {
 }
 
 bool TableCopies::advance() {
-  if (!has_work()) return false;
+  if (!TableCopies::has_work()) return false;
   if (step_ == Step::none) return begin_step();
   if (device_->reached(stream_)) {
     end_step();

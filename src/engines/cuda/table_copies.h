@@ -26,7 +26,7 @@
 
 namespace penumbra::cuda {
 
-class TableCopies final : public TableMirror {
+class TableCopies : public TableMirror {
  public:
   /// Most bytes that one step of an update moves. A commit of more bytes waits until the GPU has them, while look-ups
   /// continue on the state before.
@@ -56,13 +56,13 @@ class TableCopies final : public TableMirror {
   void erase_secrets();
   /// Call when the device has failed or is closed; releases waiting owners. Memory that launches still read belongs to
   /// the device.
-  void end() noexcept;
+  virtual void end() noexcept;
   /// Returns the host memory that the device reads.
   std::shared_ptr<const HugeMemory> staging() const { return staging_; }
   /// Continues the update as far as possible without waiting. Returns true if it did anything.
-  bool advance();
+  virtual bool advance();
   /// True if there is something to copy.
-  bool has_work() const noexcept { return behind_.load(std::memory_order_acquire); }
+  virtual bool has_work() const noexcept { return behind_.load(std::memory_order_acquire); }
   /// Returns the state that a batch must see which was submitted before this call.
   std::uint64_t wanted() const noexcept { return wanted_.load(std::memory_order_acquire); }
   /// True if the current copy has `state` or a later state.

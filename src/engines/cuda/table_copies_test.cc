@@ -38,10 +38,10 @@ class CountingDevice final : public Device {
   void abandon(const std::string& reason) noexcept override { fake_.abandon(reason); }
   void throw_if_lost() const override { fake_.throw_if_lost(); }
   std::string name() const override { return "counting"; }
-  std::byte* allocate(std::size_t bytes) override { return fake_.allocate(bytes); }
-  void release(std::byte* memory) noexcept override { fake_.release(memory); }
-  std::byte* share(std::byte* host, std::size_t bytes) override { return fake_.share(host, bytes); }
-  void unshare(std::byte* host) noexcept override { fake_.unshare(host); }
+  std::byte* do_allocate(std::size_t bytes) override { return fake_.allocate(bytes); }
+  void do_release(std::byte* memory) noexcept override { fake_.release(memory); }
+  std::byte* do_share(std::byte* host, std::size_t bytes) override { return fake_.share(host, bytes); }
+  void do_unshare(std::byte* host) noexcept override { fake_.unshare(host); }
   void to_device(unsigned stream, std::byte* device, const std::byte* host, std::size_t bytes) override {
     fake_.to_device(stream, device, host, bytes);
     bytes_in += bytes;

@@ -15,11 +15,13 @@
 #include "cuda/fake_world_test.h"
 #include "cuda_resident/layout.h"
 #include "engines/conformance.h"
+#include "tables/payload_copy/payload_testing.h"
 
 namespace penumbra::cuda_resident {
 namespace {
 
 using conformance::ShaderQueue;
+using testing::AnyOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -190,6 +192,43 @@ TEST(ManyGroupsOnAGpu, AnswerAllAtOnce) {
     }
   }
   EXPECT_THAT(engine->notes(), Not(Contains(HasSubstr("on the CPU"))));
+}
+
+/// A launch that needs shared memory of a block finds room next to all groups that the GPU holds.
+TEST(ManyGroupsOnAGpu, LeaveRoomForLaunches) {
+  const Availability found = availability();
+  if (!found.available) GTEST_SKIP() << found.reason;
+  cuda::FakeWorld world;
+  payload_testing::Masks masks;
+  const auto resident = create_engine("cuda-resident,slots=128,blocks=512");
+  const auto cuda = create_engine("cuda");
+  resident->use_table(world.modulo);
+  cuda->use_table(masks.table);
+  {
+    std::vector<std::unique_ptr<ShaderQueue>> queues;
+    try {
+      while (queues.size() < 4) {
+        queues.push_back(std::make_unique<ShaderQueue>(*resident, *resident->find_shader("echo"), world.modulo));
+      }
+    } catch (const std::runtime_error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("blocks of the GPU that it may take are taken"));
+    }
+    payload_testing::Items items(5'000, 2'000);
+    const payload_testing::Payload payload(items.destination_bytes);
+    ShaderQueue launches(*cuda, *cuda->find_shader("payload_copy"), masks.table);
+    launches.share(payload.source);
+    launches.share(payload.destination);
+    const std::vector<std::uint32_t> in = cuda::FakeWorld::numbers(10'000);
+    for (const std::uint32_t batch_items : {64U, 256U}) {
+      for (const auto& queue : queues) cuda::FakeWorld::expect_right(*queue, in, 32);
+      payload.clear();
+      payload_testing::run(launches, items, {payload.source->data(), payload.destination->data()}, batch_items);
+      payload_testing::expect_copies(items, payload, masks.mask);
+    }
+  }
+  for (const Engine* const engine : {resident.get(), cuda.get()}) {
+    EXPECT_THAT(engine->notes(), Not(Contains(AnyOf(HasSubstr("on the CPU"), HasSubstr("lost")))));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, ResidentOnAGpu,

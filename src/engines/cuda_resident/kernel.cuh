@@ -24,6 +24,12 @@ struct Work {
   bool is_end;  ///< True if the group must end; there is no batch then.
 };
 
+/// A block's group, in its shared memory.
+struct Group {
+  Slot* slot;  ///< Null if the block has no group.
+  std::uint32_t* beat;
+};
+
 /// Calls `use` with the shading of the shader at `index`. The function must be inlined: otherwise the captures of `use`
 /// would be in local memory, which costs a batch microseconds.
 template <auto... Functions, class Use>
@@ -35,14 +41,12 @@ __device__ __forceinline__ void dispatch(std::uint32_t index, Use use) {
 /// Reads the slot with the first warp. A thread holds two numbered blocks.
 class Reader {
  public:
-  __device__ Reader(const Slot* slot, volatile std::uint32_t* beat, const volatile std::uint32_t* stop,
-                    std::uint32_t run)
-      : in_(slot->in),
-        view_(slot->view),
-        beat_(beat),
+  __device__ Reader(const volatile Group& group, const volatile std::uint32_t* stop, std::uint32_t run)
+      : group_(group),
+        in_(group.slot->in),
         stop_(stop),
         run_(run),
-        number_(next_number(load_vector(slot->out).w)) {}
+        number_(next_number(load_vector(group.slot->out).w)) {}
 
   /// Waits for the next batch. Returns false if the group must end.
   __device__ bool wait() {
@@ -77,7 +81,7 @@ class Reader {
     const std::uint32_t lane = threadIdx.x;
     if (!has_view_ && work_.form == Form::columns_only) {
       auto* const view = reinterpret_cast<std::uint64_t*>(room + sizeof(Head));
-      const auto* const from = reinterpret_cast<const volatile std::uint64_t*>(view_);
+      const auto* const from = reinterpret_cast<const volatile std::uint64_t*>(group_.slot->view);
       for (std::uint32_t i = lane; i < kMostViewBytes / sizeof *from; i += kWarp) view[i] = from[i];
       __syncwarp();
     }
@@ -102,12 +106,13 @@ class Reader {
     const long long now = clock64();
     if (now - told_ < kBeatClocks) return;
     told_ = now;
-    if (threadIdx.x == 0) *beat_ = *beat_ + 1;
+    if (threadIdx.x != 0) return;
+    volatile std::uint32_t* const beat = group_.beat;
+    *beat = *beat + 1;
   }
 
+  const volatile Group& group_;
   const NumberedBlock* in_;
-  const std::byte* view_;
-  volatile std::uint32_t* beat_;
   const volatile std::uint32_t* stop_;
   std::uint32_t run_, number_;
   std::uint32_t ahead_ = 1;   ///< Numbered blocks that are read at once; the last batch sets the number.
@@ -119,18 +124,39 @@ class Reader {
   Work work_{};
 };
 
+/// Gives this block a group of `roster`. Returns false if none is left. A block on a multiprocessor that stays free
+/// waits until other blocks have all groups: if it ended earlier, too few blocks might be left.
+__device__ inline bool take_group(volatile Group& group, Roster* roster, const Places& places) {
+  if (threadIdx.x == 0) {
+    std::uint32_t processor = 0, number = places.groups;
+    asm("mov.u32 %0, %%smid;" : "=r"(processor));
+    if (processor >= places.free_processors) {
+      number = atomicAdd(places.taken, 1U);
+    } else {
+      while (*static_cast<volatile std::uint32_t*>(places.taken) < places.groups) __nanosleep(1000);
+    }
+    group.slot = number < places.groups ? roster->slots[number] : nullptr;
+    group.beat = roster->beats + number;
+  }
+  __syncthreads();
+  return group.slot != nullptr;
+}
+
 /// Serves the slots of `roster`. The groups end when `*stop` equals `run`. The launch bound limits a thread to 128 of a
 /// multiprocessor's 65,536 registers, for any number of shaders. The GPU can therefore hold kMostSlots groups of 128
 /// threads.
 template <auto... Functions>
 __global__ void __launch_bounds__(kMostThreads, 1)
-    serve(Roster* roster, const volatile std::uint32_t* stop, std::uint32_t run) {
+    serve(Roster* roster, const volatile std::uint32_t* stop, std::uint32_t run, Places places) {
   static_assert(sizeof...(Functions) <= kMostShaders);
   __shared__ alignas(16) std::byte room[kRoom];
   __shared__ Work shared_work;
+  // Read where it is needed: registers are few.
+  __shared__ Group shared_group;
+  volatile Group& group = shared_group;
+  if (!take_group(group, roster, places)) return;
   const bool is_first_warp = threadIdx.x < kWarp;
-  Slot* const slot = roster->slots[blockIdx.x];
-  Reader reader(slot, &roster->beats[blockIdx.x], stop, run);
+  Reader reader(group, stop, run);
   for (;;) {
     while (is_first_warp) {
       if (!reader.wait()) {
@@ -145,7 +171,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
         if (is_small) {
           Shading::shade(room, work.items, [] { __syncwarp(); });
           __syncwarp();
-          Shading::pack(room, slot->out, work.items, work.number);
+          Shading::pack(room, group.slot->out, work.items, work.number);
           __syncwarp();
         }
       });
@@ -161,13 +187,13 @@ __global__ void __launch_bounds__(kMostThreads, 1)
       if (work.form != Form::addresses) {
         Shading::shade(room, work.items, [] { __syncthreads(); });
         __syncthreads();
-        if (is_first_warp) Shading::pack(room, slot->out, work.items, work.number);
+        if (is_first_warp) Shading::pack(room, group.slot->out, work.items, work.number);
       } else {
         Shading::shade_elsewhere(room, work.items);
         __syncthreads();
         if (threadIdx.x == 0) {
           __threadfence_system();
-          store_vector(slot->out, make_uint4(0, 0, 0, work.number));
+          store_vector(group.slot->out, make_uint4(0, 0, 0, work.number));
         }
       }
     });

@@ -74,4 +74,11 @@ struct Roster {
   std::uint32_t beats[kMostSlots];  ///< Each running group increments its element.
 };
 
+/// The groups that the blocks of a run take. All blocks that the GPU holds are started.
+struct Places {
+  std::uint32_t* taken;           ///< Blocks that asked for a group; 0 before the run.
+  std::uint32_t groups;           ///< Groups of the run.
+  std::uint32_t free_processors;  ///< Multiprocessors on which no group stays.
+};
+
 }  // namespace penumbra::cuda_resident

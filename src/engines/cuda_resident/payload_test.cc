@@ -22,6 +22,9 @@ using payload_testing::expect_copies;
 using payload_testing::Items;
 using payload_testing::Masks;
 using payload_testing::Payload;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
 
 /// Which sides of the payload are shared.
 using Shared = std::pair<bool, bool>;
@@ -56,6 +59,24 @@ TEST_P(ResidentPayload, IsCopiedInBatchesOfAnySize) {
     ASSERT_NO_FATAL_FAILURE(run(*queue, items, payload, batch_items));
   }
   EXPECT_GT(faults_.elsewhere, 0);
+  const bool copies = !GetParam().first || !GetParam().second;
+  EXPECT_EQ(testing::Value(engine.notes(), Contains(HasSubstr("bytes of payload were copied by the host"))), copies);
+}
+
+/// Nothing is registered, and nobody has to share anything.
+TEST_P(ResidentPayload, StaysInPlaceOnADeviceThatSeesAllMemory) {
+  world_.faults.sees_all_memory = true;
+  Items items(500, 2'000);
+  const Payload payload(items.destination_bytes);
+  ResidentEngine engine(fake_backend(world_, faults_), options_);
+  engine.use_table(masks_.table);
+  const auto queue = open_queue(engine, payload);
+  for (const std::uint32_t batch_items : {1U, 64U, 500U}) {
+    ASSERT_NO_FATAL_FAILURE(run(*queue, items, payload, batch_items));
+  }
+  EXPECT_EQ(world_.faults.shared, 0);
+  EXPECT_THAT(engine.notes(), Contains(HasSubstr("sees all memory of the host")));
+  EXPECT_THAT(engine.notes(), Not(Contains(HasSubstr("copied by the host"))));
 }
 
 TEST_P(ResidentPayload, IsWholeAlthoughTheKernelEnds) {

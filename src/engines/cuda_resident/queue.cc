@@ -36,7 +36,7 @@ ResidentQueue::ResidentQueue(ResidentThread& thread, std::shared_ptr<SlotRow> ro
       slots_(row_->slots()),
       free_(count_),
       parts_(count_),
-      shared_(thread),
+      shared_(thread, *row_->range),
       view_numbers_(count_) {
   thread.settle(*row_);
 }

@@ -46,6 +46,7 @@ bool ResidentQueue::find_places(const Batch& batch, bool is_in_slot, Addresses& 
     if (outputs == nullptr) places.output_columns = cuda::staged_bytes(shader.output_bytes, batch.items);
   }
   if (!take_staging(places, input_bytes, output_bytes)) return false;
+  if (input_bytes + output_bytes > 0) thread_.count_copied(input_bytes + output_bytes);
   if (!is_in_slot) {
     std::byte* const seen = row_->range->seen.load(std::memory_order_relaxed);
     const auto set = [&](const auto& columns, const auto& element_bytes, const SharedRange* range,

@@ -19,25 +19,25 @@ void Submitting::pass_barriers() noexcept {
 void ResidentTable::end() noexcept {
   current_.store(0, std::memory_order_seq_cst);
   former_ = kNone;
-  copies_.end();
+  TableCopies::end();
 }
 
 bool ResidentTable::advance() {
-  if (!copies_.has_work() || !copies_.advance()) return false;
+  if (!TableCopies::advance()) return false;
   const std::uint64_t before = current_.load(std::memory_order_relaxed);
-  const std::uint64_t state = copies_.state();
-  if (state == state_of(before)) return true;
-  const unsigned copy = copies_.enter();
-  const auto* const view = static_cast<const std::byte*>(copies_.view(copy));
-  views_[copy].assign(view, view + copies_.view_bytes(copy));
+  const std::uint64_t newest = state();
+  if (newest == state_of(before)) return true;
+  const unsigned copy = enter();
+  const auto* const seen = static_cast<const std::byte*>(view(copy));
+  views_[copy].assign(seen, seen + view_bytes(copy));
   if (before != 0) former_ = copy_of(before);
-  current_.store(state << 1 | copy, std::memory_order_seq_cst);
+  current_.store(newest << 1 | copy, std::memory_order_seq_cst);
   Submitting::pass_barriers();
   return true;
 }
 
 void ResidentTable::give_back_former() noexcept {
-  copies_.leave(former_);
+  leave(former_);
   former_ = kNone;
 }
 

@@ -11,10 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "cuda/table_copies.h"
@@ -53,17 +53,15 @@ class Submitting {
   std::atomic<bool>& flag_;
 };
 
-class ResidentTable {
+class ResidentTable final : public cuda::TableCopies {
  public:
   /// `index` must be unique per table.
-  ResidentTable(Table& table, Doorbell& doorbell, std::uint32_t index) : copies_(table, doorbell), index_(index) {}
-
-  const Table& table() const { return copies_.table(); }
+  ResidentTable(Table& table, Doorbell& doorbell, std::uint32_t index) : TableCopies(table, doorbell), index_(index) {}
 
   // The workers call the following functions.
 
   /// True if the GPU has the last commit.
-  bool is_ready() const noexcept { return state_of(current_.load(std::memory_order_acquire)) >= copies_.wanted(); }
+  bool is_ready() const noexcept { return state_of(current_.load(std::memory_order_acquire)) >= wanted(); }
   /// A copy and its view. Valid while the worker submits.
   struct Taken {
     const std::byte* view = nullptr;  ///< Null if the GPU lacks the last commit.
@@ -71,25 +69,18 @@ class ResidentTable {
     std::uint64_t state = 0;  ///< Changes with the view.
   };
   Taken take() const noexcept {
-    const std::uint64_t wanted = copies_.wanted();
+    const std::uint64_t least = wanted();
     const std::uint64_t found = current_.load(std::memory_order_acquire);
-    if (found == 0 || state_of(found) < wanted) return {};
+    if (found == 0 || state_of(found) < least) return {};
     return {views_[copy_of(found)].data(), id(copy_of(found)), found};
   }
 
   // The resident thread calls the following functions.
 
-  /// Start and end maintaining copies on a device, see TableCopies.
-  void begin(cuda::Device& device, unsigned stream, std::chrono::milliseconds patience) {
-    copies_.begin(device, stream, patience);
-  }
-  void end() noexcept;
-  /// See TableCopies.
-  void erase_secrets() { copies_.erase_secrets(); }
-  std::shared_ptr<const HugeMemory> staging() const { return copies_.staging(); }
-  bool has_work() const noexcept { return copies_.has_work() || has_former(); }
+  void end() noexcept override;
+  bool has_work() const noexcept override { return TableCopies::has_work() || has_former(); }
   /// Continues the update, and makes the newest state the current one. Returns true if it did anything.
-  bool advance();
+  bool advance() override;
   /// True if a copy must be released as soon as no line has `former()`.
   bool has_former() const noexcept { return former_ != kNone; }
   std::uint32_t former() const noexcept { return id(former_); }
@@ -102,7 +93,6 @@ class ResidentTable {
   static unsigned copy_of(std::uint64_t current) noexcept { return static_cast<unsigned>(current & 1); }
   std::uint32_t id(unsigned copy) const noexcept { return 1 + 2 * index_ + copy; }
 
-  cuda::TableCopies copies_;
   const std::uint32_t index_;
   std::atomic<std::uint64_t> current_{
       0};  ///< Twice the state, plus the number of the copy that has it; 0: no copy has a state.
@@ -119,15 +109,16 @@ class ResidentTables {
   /// Throws std::length_error if there are kMost tables.
   ResidentTable& add(Table& table, Doorbell& doorbell);
   ResidentTable* find(const Table& table) const noexcept {
-    const std::size_t count = count_.load(std::memory_order_acquire);
-    for (std::size_t i = 0; i < count; ++i) {
-      if (&all_[i]->table() == &table) return all_[i].get();
+    for (const auto& each : all()) {
+      if (&each->table() == &table) return each.get();
     }
     return nullptr;
   }
+  std::span<const std::unique_ptr<ResidentTable>> all() const noexcept {
+    return std::span(all_).first(count_.load(std::memory_order_acquire));
+  }
   bool are_ready() const noexcept {
-    const std::size_t count = count_.load(std::memory_order_acquire);
-    return std::all_of(all_.begin(), all_.begin() + count, [](const auto& each) { return each->is_ready(); });
+    return std::ranges::all_of(all(), [](const auto& each) { return each->is_ready(); });
   }
 
  private:

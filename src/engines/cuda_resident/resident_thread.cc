@@ -22,7 +22,9 @@ ResidentThread::ResidentThread(const Backend& backend, unsigned index, ResidentO
       index_(index),
       options_(options),
       whole_warps_((options.threads + kWarp - 1) / kWarp * kWarp),
-      groups_(options.blocks) {}
+      groups_(options.blocks) {
+  hold(roster_);
+}
 
 ResidentThread::~ResidentThread() {
   stop();
@@ -68,30 +70,22 @@ void ResidentThread::remove(const SlotRow& row) {
 }
 
 void ResidentThread::add(Table& table) {
-  if (tables_.find(table) != nullptr) return;
-  ResidentTable& added = tables_.add(table, doorbell_);
-  ask([this, &added] {
-    added_tables_.push_back(&added);
-    if (memory_ != nullptr) begin(added);
-  });
+  if (resident_tables_.find(table) == nullptr) add(resident_tables_.add(table, doorbell_));
 }
 
 void ResidentThread::settle(const SlotRow& row) const {
   const auto deadline = Clock::now() + options_.patience;
-  const auto is_settled = [&] { return row.is_served.load(std::memory_order_acquire) && tables_.are_ready(); };
+  const auto is_settled = [&] { return row.is_served.load(std::memory_order_acquire) && resident_tables_.are_ready(); };
   while (!is_settled() && !is_lost_.load(std::memory_order_acquire) && Clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }
 
-void ResidentThread::begin(ResidentTable& table) {
-  table.begin(*memory_, kTableStream, options_.patience);
-}
-
 bool ResidentThread::turn() {
   wake_services();
   if (!has_device()) return false;
-  const bool worked = advance_tables();
+  bool worked = give_back_copies();
+  worked = advance_tables() || worked;
   if (runs_ && device_->has_ended()) throw DeviceError("the kernel has ended by itself", false);
   if (has_unserved_rows() || !cuda::ResidentKernel::is_allowed()) pause();
   if (!runs_ && has_rows_to_serve()) resume();
@@ -99,14 +93,13 @@ bool ResidentThread::turn() {
   return worked;
 }
 
-bool ResidentThread::advance_tables() {
+/// Gives back copies of tables that no batch reads any more. Returns true if there were any.
+bool ResidentThread::give_back_copies() {
   bool worked = false;
-  for (ResidentTable* table : added_tables_) {
-    if (table->has_former() && !is_read(table->former())) {
-      table->give_back_former();
-      worked = true;
-    }
-    worked = table->advance() || worked;
+  for (const auto& table : resident_tables_.all()) {
+    if (!table->has_former() || is_read(table->former())) continue;
+    table->give_back_former();
+    worked = true;
   }
   return worked;
 }
@@ -144,14 +137,13 @@ bool ResidentThread::has_nothing_to_do() const {
   if (std::ranges::any_of(rows_, is_awaited)) return false;
   const bool is_allowed = cuda::ResidentKernel::is_allowed();
   const bool is_as_wanted = runs_ ? is_allowed && !has_unserved_rows() : !is_allowed || !has_rows_to_serve();
-  return (device_ == nullptr || is_as_wanted) &&
-         std::ranges::none_of(added_tables_, [](const ResidentTable* table) { return table->has_work(); });
+  return (memory_ == nullptr || is_as_wanted) && !tables_have_work();
 }
 
 /// Starts the kernel on the slots that are cleared for this generation, unless no kernel may run now. There must be
 /// such slots.
 void ResidentThread::resume() {
-  auto* const roster = reinterpret_cast<Roster*>(roster_->data());
+  auto* const roster = reinterpret_cast<Roster*>(roster_->host->data());
   const auto now = Clock::now();
   watches_.clear();
   for (const auto& row : rows_) {
@@ -165,7 +157,8 @@ void ResidentThread::resume() {
   }
   if (!kernel_.begin()) return;
   try {
-    device_->start(seen_roster_, static_cast<std::uint32_t>(watches_.size()));
+    const std::byte* const seen = roster_->seen.load(std::memory_order_relaxed);
+    device_->start(reinterpret_cast<const Roster*>(seen), static_cast<std::uint32_t>(watches_.size()));
   } catch (const DeviceError&) {
     kernel_.end();
     throw;
@@ -179,7 +172,7 @@ void ResidentThread::resume() {
 /// Ends the kernel; batches in slots wait until resume().
 void ResidentThread::pause() {
   if (!runs_) return;
-  device_->memory().throw_if_lost();
+  memory_->throw_if_lost();
   device_->stop();
   is_told_to_end_ = true;
   const auto deadline = Clock::now() + options_.patience;
@@ -229,6 +222,7 @@ std::vector<std::string> ResidentThread::notes() const {
   if (given_up > 0)
     lines.push_back(std::to_string(given_up) +
                     " batches came back from a lost GPU, or from one at a pause, for the CPU");
+  note_copied(lines);
   if (!failure_.empty()) lines.push_back(failure_);
   return lines;
 }

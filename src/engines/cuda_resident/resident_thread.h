@@ -49,13 +49,14 @@ class ResidentThread final : public offload::DeviceOwner {
   /// Returns slots for a worker. Throws std::runtime_error if no block is left.
   std::shared_ptr<SlotRow> add_row();
   void remove(const SlotRow& row);
+  using DeviceOwner::add;
   void add(Table& table);
   /// Waits until the kernel serves the row and has all tables, until the GPU fails, or until the patience is over.
   void settle(const SlotRow& row) const;
 
   // The workers call the following functions.
 
-  const ResidentTables& tables() const noexcept { return tables_; }
+  const ResidentTables& tables() const noexcept { return resident_tables_; }
   /// Returns how often slots had to be cleared: the device was opened, or a pause took too long. Only slots that are
   /// cleared for this generation are served.
   std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
@@ -66,7 +67,7 @@ class ResidentThread final : public offload::DeviceOwner {
   std::vector<std::string> notes() const;
 
  private:
-  static constexpr unsigned kTableStream = 0;  ///< Stream of device_ for tables.
+  static constexpr unsigned kTableStream = 0;
 
   /// Last observation of a group, and the time of its last changes.
   struct Watch {
@@ -78,23 +79,18 @@ class ResidentThread final : public offload::DeviceOwner {
 
   bool turn() override;
   bool has_nothing_to_do() const override;
-  cuda::Device& open_device() override;
+  std::shared_ptr<cuda::Device> open_device() override;
   void begin_work() override;
   void quieten() override;
-  void erase_secrets() override;
-  void stop_work() noexcept override;
+  void stop_work() noexcept override { is_lost_.store(true, std::memory_order_release); }
   void end_kernel() override { pause(); }
   unsigned copy_stream() const override { return kTableStream; }
   void abandon_device(const std::string& reason) noexcept override { device_->abandon(reason); }
   void wait_for_answers() noexcept override;
-  std::shared_ptr<const void> give_up_device() override;
-  void close_device() noexcept override { device_.reset(); }
-  std::vector<std::shared_ptr<const void>> accessible() const override;
   void end_work() noexcept override;
 
-  bool advance_tables();
+  bool give_back_copies();
   bool is_read(std::uint32_t copy) const noexcept;
-  void begin(ResidentTable& table);
   void resume();
   void pause();
   bool is_fresh(const SlotRow& row) const noexcept;
@@ -113,16 +109,15 @@ class ResidentThread final : public offload::DeviceOwner {
   const std::uint32_t whole_warps_;
 
   cuda::ResidentKernel kernel_{doorbell_};
-  ResidentTables tables_;
+  ResidentTables resident_tables_;
   std::atomic<std::uint32_t> generation_{0};
   std::atomic<bool> is_lost_{false};
 
   // Used on the resident thread only.
-  std::unique_ptr<ResidentDevice> device_;
-  const std::shared_ptr<HugeMemory> roster_ = std::make_shared<HugeMemory>(sizeof(Roster));
-  const Roster* seen_roster_ = nullptr;
+  ResidentDevice* device_ = nullptr;  ///< The device of memory_. Valid while there is one, or while the kernel runs.
+  const std::shared_ptr<offload::SharedRange> roster_ =
+      std::make_shared<offload::SharedRange>(std::make_shared<HugeMemory>(sizeof(Roster)), true);
   std::vector<std::shared_ptr<SlotRow>> rows_;  ///< Written with words_mutex_, for notes().
-  std::vector<ResidentTable*> added_tables_;
   std::vector<Watch> watches_;
   Clock::time_point watched_, paused_;
   std::uint32_t groups_;                        ///< Most groups; not more than the GPU that was opened last holds.

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "cuda/quiet_memory.h"
+#include "cuda/stream_ends.h"
 #include "cuda_resident/numbered_block.h"
 #include "cuda_resident/resident_thread.h"
 
@@ -34,32 +34,21 @@ void tell_to_end(ResidentDevice& device) noexcept {
 
 }  // namespace
 
-cuda::Device& ResidentThread::open_device() {
-  device_ = backend_.open(index_, whole_warps_);
+std::shared_ptr<cuda::Device> ResidentThread::open_device() {
+  const std::shared_ptr<ResidentDevice> opened = backend_.open(index_, whole_warps_);
+  device_ = opened.get();
   groups_ = std::min(options_.blocks, device_->most_slots());
-  return device_->memory();
+  return {opened, &opened->memory()};
 }
 
 void ResidentThread::begin_work() {
-  seen_roster_ = reinterpret_cast<const Roster*>(memory_->share(roster_->data(), roster_->bytes()));
-  for (ResidentTable* table : added_tables_) begin(*table);
   generation_.fetch_add(1, std::memory_order_release);
   is_lost_.store(false, std::memory_order_release);
 }
 
 void ResidentThread::quieten() {
   pause();
-  cuda::wait_for_the_end(device_->memory(), kTableStream, {}, options_.patience);
-}
-
-void ResidentThread::erase_secrets() {
-  for (ResidentTable* table : added_tables_) table->erase_secrets();
-}
-
-std::vector<std::shared_ptr<const void>> ResidentThread::accessible() const {
-  std::vector<std::shared_ptr<const void>> all{roster_};
-  for (const ResidentTable* table : added_tables_) all.push_back(table->staging());
-  return all;
+  cuda::wait_for_the_end(*memory_, kTableStream, {}, options_.patience);
 }
 
 void ResidentThread::watch() {
@@ -89,7 +78,7 @@ void ResidentThread::watch_pause(Clock::time_point now) {
 /// Updates the watch of the group. Returns true if the group has answered the batch in its slot.
 bool ResidentThread::look_at(std::size_t group, Clock::time_point now) {
   Watch& each = watches_[group];
-  auto* const roster = reinterpret_cast<Roster*>(roster_->data());
+  auto* const roster = reinterpret_cast<Roster*>(roster_->host->data());
   const std::uint32_t beat = std::atomic_ref(roster->beats[group]).load(std::memory_order_relaxed);
   if (std::exchange(each.beat, beat) != beat) each.beaten = now;
   const std::uint32_t number = each.row->lines[each.slot].number.load(std::memory_order_relaxed);
@@ -143,19 +132,10 @@ void ResidentThread::wait_for_answers() noexcept {
   }
 }
 
-/// Without a table, no further batches come into slots.
-void ResidentThread::stop_work() noexcept {
-  for (ResidentTable* table : added_tables_) table->end();
-  is_lost_.store(true, std::memory_order_release);
-}
-
-std::shared_ptr<const void> ResidentThread::give_up_device() {
-  if (runs_) tell_to_end(*device_);
-  return std::move(device_);
-}
-
-/// Workers see that their rows are no longer served, and take back unanswered batches.
+/// Workers see that their rows are no longer served, and take back unanswered batches. Only a device that is kept still
+/// has a kernel that runs.
 void ResidentThread::end_work() noexcept {
+  if (runs_) tell_to_end(*device_);
   for (const auto& row : rows_) row->is_served.store(false, std::memory_order_release);
   runs_ = is_told_to_end_ = false;
   kernel_.end();

@@ -35,6 +35,12 @@ class RuntimeResident final : public ResidentDevice {
     check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities");
     check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "making a stream");
     check(cudaMemsetAsync(stop_, 0, sizeof run_, stream_), "clearing memory of the GPU");
+    places_taken_ = memory_->allocate(sizeof(std::uint32_t));
+    // A multiprocessor divides its memory for its first block, and keeps to that as long as blocks stay. The largest
+    // part goes to shared memory, which launches of the engine `cuda` may need; the kernel's loads pass by the cache.
+    check(cudaFuncSetAttribute(resident_kernel(), cudaFuncAttributePreferredSharedMemoryCarveout,
+                               cudaSharedmemCarveoutMaxShared),
+          "loading the kernel");
     int blocks = 0, processors = 0;
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, resident_kernel(), static_cast<int>(threads_), 0),
           "loading the kernel");
@@ -52,12 +58,15 @@ class RuntimeResident final : public ResidentDevice {
   void abandon(const std::string& reason) noexcept override { memory_->abandon(reason); }
 
   cuda::Device& memory() override { return *memory_; }
-  std::uint32_t most_slots() const override { return blocks_ * (processors_ - kOthersProcessors); }
+  std::uint32_t most_slots() const override { return blocks_ * (processors_ - kFreeProcessors); }
   void start(const Roster* roster, std::uint32_t slots) override {
     take((slots + blocks_ - 1) / blocks_, slots);
     ++run_;
-    std::array<void*, 3> arguments{static_cast<void*>(&roster), static_cast<void*>(&stop_), &run_};
-    check(cudaLaunchKernel(resident_kernel(), slots, threads_, arguments.data(), 0, stream_), "starting the kernel");
+    check(cudaMemsetAsync(places_taken_, 0, sizeof(std::uint32_t), stream_), "clearing memory of the GPU");
+    Places places{reinterpret_cast<std::uint32_t*>(places_taken_), slots, kFreeProcessors};
+    std::array<void*, 4> arguments{static_cast<void*>(&roster), static_cast<void*>(&stop_), &run_, &places};
+    check(cudaLaunchKernel(resident_kernel(), blocks_ * processors_, threads_, arguments.data(), 0, stream_),
+          "starting the kernel");
   }
   void stop() override {
     std::memcpy(end_.data(), &run_, sizeof run_);
@@ -82,14 +91,15 @@ class RuntimeResident final : public ResidentDevice {
   }
 
   static constexpr unsigned kStopStream = 1;
-  /// Multiprocessors kept free for copies of tables, which would wait for ever for kernels that fill the GPU.
-  static constexpr std::uint32_t kOthersProcessors = 1;
+  /// Multiprocessors on which no group stays. Copies of tables and launches of the engine `cuda`, whatever they need,
+  /// would wait for ever for kernels that fill the GPU.
+  static constexpr std::uint32_t kFreeProcessors = 1;
   /// Multiprocessors of each GPU in use by all engines of this process.
   static inline std::array<std::atomic<std::uint32_t>, 256> taken_by_all{};
 
   void take(std::uint32_t processors, std::uint32_t slots) {
     std::atomic<std::uint32_t>& taken = taken_by_all.at(static_cast<std::size_t>(gpu_));
-    if (taken.fetch_add(processors) + processors <= processors_ - kOthersProcessors) {
+    if (taken.fetch_add(processors) + processors <= processors_ - kFreeProcessors) {
       taken_ = processors;
       return;
     }
@@ -106,7 +116,8 @@ class RuntimeResident final : public ResidentDevice {
   const HugeMemory end_{sizeof(std::uint32_t)};  ///< Source of `stop_`.
   std::unique_ptr<cuda::Device> memory_;
   cudaStream_t stream_ = nullptr;
-  std::byte* stop_ = nullptr;  ///< Device address of the number of the run that must end.
+  std::byte* stop_ = nullptr;          ///< Device address of the number of the run that must end.
+  std::byte* places_taken_ = nullptr;  ///< Device address of Places::taken.
   std::uint32_t threads_ = 0, blocks_ = 0, processors_ = 0, run_ = 0;  ///< `blocks_` is per multiprocessor.
   std::uint32_t taken_ = 0;                                            ///< Multiprocessors.
   int gpu_ = 0;                                                        ///< CUDA device number.

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cuda/kernel_pause.h"
+#include "cuda/stream_ends.h"
 
 namespace penumbra::offload {
 
@@ -32,6 +33,23 @@ void DeviceOwner::unshare(SharedRange& range) {
   ask([this, &range] { drop(range); });
 }
 
+void DeviceOwner::add(cuda::TableCopies& table) {
+  ask([this, &table] {
+    tables_.push_back(&table);
+    if (memory_ != nullptr) table.begin(*memory_, copy_stream(), limits_.patience);
+  });
+}
+
+bool DeviceOwner::advance_tables() {
+  bool worked = false;
+  for (cuda::TableCopies* table : tables_) worked = table->advance() || worked;
+  return worked;
+}
+
+bool DeviceOwner::tables_have_work() const noexcept {
+  return std::ranges::any_of(tables_, [](const cuda::TableCopies* table) { return table->has_work(); });
+}
+
 void DeviceOwner::hold(std::shared_ptr<SharedRange> range) {
   ranges_.push_back(std::move(range));
   if (memory_ != nullptr) reach(*ranges_.back());
@@ -41,7 +59,7 @@ void DeviceOwner::drop(SharedRange& range) {
   if (--range.users > 0) return;
   if (memory_ != nullptr) {
     let_go(range);
-    memory_->check();  // If this throws, the device may use the memory until lose() has closed it.
+    memory_->throw_if_failed();  // If this throws, the device may use the memory until lose() has closed it.
   }
   std::erase_if(ranges_, [&range](const auto& each) { return each.get() == &range; });
 }
@@ -56,12 +74,18 @@ void DeviceOwner::reach(SharedRange& range) {
     if (seen != nullptr) memory_->unshare(range.host->data());
     return;
   }
+  range.is_everything.store(memory_->sees_all_memory(), std::memory_order_relaxed);
   range.seen.store(seen, std::memory_order_release);
 }
 
 void DeviceOwner::let_go(SharedRange& range) noexcept {
   if (range.seen.exchange(nullptr, std::memory_order_relaxed) != nullptr) memory_->unshare(range.host->data());
   if (range.device != nullptr) memory_->release(std::exchange(range.device, nullptr));
+}
+
+void DeviceOwner::note_copied(std::vector<std::string>& lines) const {
+  const std::uint64_t copied = copied_.load(std::memory_order_relaxed);
+  if (copied > 0) lines.push_back(std::to_string(copied) + " bytes of payload were copied by the host");
 }
 
 std::string DeviceOwner::device_name() const {
@@ -72,17 +96,19 @@ std::string DeviceOwner::device_name() const {
 bool DeviceOwner::has_device() {
   if (memory_ == nullptr && !is_final_ && Clock::now() >= retry_at_) open();
   if (memory_ == nullptr) return false;
-  memory_->check();
+  memory_->throw_if_failed();
   return true;
 }
 
 void DeviceOwner::open() {
   try {
-    memory_ = std::make_unique<cuda::QuietMemory>(open_device(), [this] { quieten(); });
+    memory_ = open_device();
+    memory_->quieten_by([this] { quieten(); });
     for (const auto& range : ranges_) reach(*range);
+    for (cuda::TableCopies* table : tables_) table->begin(*memory_, copy_stream(), limits_.patience);
     begin_work();
     const std::lock_guard lock(words_mutex_);
-    name_ = memory_->name();
+    name_ = memory_->name() + (memory_->sees_all_memory() ? ", which sees all memory of the host" : "");
     failure_.clear();
   } catch (const DeviceError& error) {
     lose(error);
@@ -95,36 +121,38 @@ void DeviceOwner::close() {
     if (memory_ != nullptr) {
       quieten();
       pause.emplace();
-      memory_->check();
-      erase_secrets();
+      memory_->throw_if_failed();
+      for (cuda::TableCopies* table : tables_) table->erase_secrets();
       quieten();
-      memory_->check();
+      memory_->throw_if_failed();
     }
   } catch (const DeviceError& error) {
     lose(error);
   }
-  stop_work();
+  stop_everything();
   memory_.reset();
-  close_device();
+}
+
+void DeviceOwner::stop_everything() noexcept {
+  for (cuda::TableCopies* table : tables_) table->end();
+  stop_work();
 }
 
 void DeviceOwner::lose(const DeviceError& error) {
-  stop_work();
+  stop_everything();
   std::string what = error.what();
   is_final_ = error.is_final();
-  const auto fail = [this, &what](const DeviceError& second) {
-    is_final_ = true;
-    what += std::string("; then ") + second.what();
-  };
   std::optional<cuda::KernelPause> pause;  // Closing the device needs one.
   if (memory_ != nullptr && !is_final_) {
     try {
       end_kernel();
       pause.emplace();
-      const auto why = cuda::why_it_does_not_end(*memory_, copy_stream(), busy_streams(), limits_.patience);
-      if (why) fail(*why);
+      std::vector<unsigned> streams = busy_streams();
+      streams.insert(streams.begin(), copy_stream());
+      cuda::wait_after_failure(*memory_, streams, limits_.patience);
     } catch (const DeviceError& second) {
-      fail(second);
+      is_final_ = true;
+      what += std::string("; then ") + second.what();
     }
   }
   retry_at_ = Clock::now() + limits_.retry_after;
@@ -141,7 +169,6 @@ void DeviceOwner::lose(const DeviceError& error) {
     range->device = nullptr;
   }
   memory_.reset();
-  close_device();
   end_work();
   std::erase_if(ranges_, [](const auto& range) { return range->users == 0; });
 }
@@ -150,11 +177,10 @@ void DeviceOwner::lose(const DeviceError& error) {
 void DeviceOwner::keep_for_good() {
   static std::mutex mutex;
   static auto* const kKept = new std::deque<std::shared_ptr<const void>>();
-  std::vector<std::shared_ptr<const void>> all = accessible();
-  std::ranges::copy(ranges_, std::back_inserter(all));
-  all.push_back(give_up_device());
   const std::lock_guard lock(mutex);
-  std::ranges::move(all, std::back_inserter(*kKept));
+  for (const cuda::TableCopies* table : tables_) kKept->push_back(table->staging());
+  std::ranges::copy(ranges_, std::back_inserter(*kKept));
+  kKept->push_back(memory_);
 }
 
 }  // namespace penumbra::offload

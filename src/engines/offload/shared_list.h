@@ -19,8 +19,8 @@ namespace penumbra::offload {
 /// Holds the memory that the user of a queue shares with the queue's device (EngineQueue::share()).
 class SharedList {
  public:
-  /// `owner` must outlive the list.
-  explicit SharedList(DeviceOwner& owner) : owner_(owner) {}
+  /// `own` is memory that the queue always shares. `owner` and `own` must outlive the list.
+  SharedList(DeviceOwner& owner, SharedRange& own) : owner_(owner), own_(own) {}
   SharedList(const SharedList&) = delete;
   SharedList& operator=(const SharedList&) = delete;
   ~SharedList() {
@@ -37,8 +37,10 @@ class SharedList {
     ranges_.erase(known);
   }
 
-  /// Returns the memory that the device can access and that holds all items, or null.
+  /// Returns the memory that the device can access and that holds all items, or null. If the device sees all memory,
+  /// any shared memory stands for it.
   SharedRange* range_of(const PayloadItems& items) const noexcept {
+    if (own_.reaches_all()) return &own_;
     return first_with([&](const SharedRange& range) { return lie_in(items, *range.host); });
   }
   /// Returns the memory that the device can access and that holds all columns, or null. There must be a column.
@@ -64,6 +66,7 @@ class SharedList {
   }
 
   DeviceOwner& owner_;
+  SharedRange& own_;
   std::vector<std::shared_ptr<SharedRange>> ranges_;
 };
 
