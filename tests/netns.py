@@ -74,14 +74,25 @@ def ip(*arguments: str) -> str:
     return subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
 
 
-def delete(*names: str) -> None:
-    """Deletes namespaces that a page of the documentation made, and ends what runs in them."""
-    for name in names:
-        left = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, timeout=PATIENCE).stdout
-        for pid in left.split():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
-        subprocess.run(["ip", "netns", "delete", name], capture_output=True, timeout=PATIENCE)
+@contextlib.contextmanager
+def of_page(*names: str) -> Iterator[None]:
+    """Deletes namespaces that a page of the documentation makes, and ends what runs in them. It does so at the beginning
+    too, because an earlier run may have been killed."""
+
+    def delete() -> None:
+        for name in names:
+            left = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, timeout=PATIENCE).stdout
+            for pid in left.split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            subprocess.run(["ip", "netns", "delete", name], capture_output=True, timeout=PATIENCE)
+            shutil.rmtree(f"/run/frr/{name}", ignore_errors=True)
+
+    delete()
+    try:
+        yield
+    finally:
+        delete()
 
 
 class Namespace:

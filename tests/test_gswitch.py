@@ -192,6 +192,50 @@ def test_open_vswitch_does_the_same(bench, seed):
     assert len(summary.reasons) >= 3
 
 
+def random_bundle(generator, flows, lines):
+    """Returns lines for `ovs-ofctl --bundle add-flows`. Many of them concern flows of the list. Lines that may concern
+    several flows come first, because Open vSwitch 3.1 may overlook flows that the bundle itself has added."""
+    several, single = [], []
+    for number in range(lines):
+        words, kind = random_match(generator)
+        if generator.random() < 0.5:
+            words = generator.sample(words, min(len(words), 1)) if kind == "" else [kind]
+        priority = f"priority={40_000 + number}"
+        if generator.random() < 0.5:
+            priority, *words = generator.choice(flows).partition(" ")[0].split(",")
+        match = ",".join(words)
+        actions = generator.choice(["drop", "output:1", f"mod_dl_src:{A},output:2", f"output:3,mod_dl_dst:{B},output:2"])
+        verb = generator.choice(["", "add ", "modify ", "modify_strict ", "delete ", "delete_strict "])
+        strict = "" if verb in ("modify ", "delete ") else priority
+        actions = "" if verb.startswith("delete") else f" actions={actions}"
+        line = verb + ",".join(word for word in (strict, match) if word) + actions
+        (single if strict else several).append(line)
+    return "\n".join(several + single) + "\n"
+
+
+@pytest.mark.skipif(ovs.unavailable() is not None, reason=f"{ovs.unavailable()}")
+@pytest.mark.parametrize("seed", range(4))
+def test_bundles_change_the_table_as_with_open_vswitch(bench, run, seed):
+    generator = random.Random(seed)
+    flows = [line.partition(" actions=")[0] + " actions=output:4" for line in random_flows(generator, 80).splitlines()]
+    (bench.folder / "flows").write_text("\n".join([*flows, ovs.MARKER_FLOW]) + "\n")
+    ports = [{"name": f"p{port}", "device": "synth:rate=1", "sink": "count"} for port in range(1, PORTS + 1)]
+    bench.configure(ports, pipeline="  - gswitch: {flows: flows}")
+    with tempfile.TemporaryDirectory(prefix="ovs") as folder, ovs.bridge(pathlib.Path(folder), PORTS) as bridge:
+        bridge.carry_out("\n".join([*flows, ovs.MARKER_FLOW]) + "\n")
+        with bench.start() as router:
+            changed = collections.Counter()
+            for _ in range(6):
+                bundle = random_bundle(generator, flows, 16)
+                bridge.carry_out(bundle)
+                [(_, *counts)] = run.do("flow", "bundle", "-f", "-", input=bundle)
+                changed.update(dict(zip(("added", "removed", "changed"), counts, strict=True)))
+                # A bundle that replaces the table by that of Open vSwitch has nothing to do.
+                assert run.do("flow", "bundle", "-f", "-", input="delete\n" + bridge.flows()) == [("gswitch", 0, 0, 0)], bundle
+            router.stop()
+    assert min(changed.values()) > 5, changed
+
+
 class Switch:
     """Runs a switch whose ports 1 to 4 are those of the hosts, in order."""
 

@@ -3,7 +3,6 @@
 
 import os
 import re
-import shutil
 
 import pytest
 
@@ -24,12 +23,8 @@ def test_the_page_as_it_stands(tmp_path, page):
     programs.mkdir(parents=True)
     (programs / "penumbra").symlink_to(conftest.PROGRAM)
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    try:
+    with netns.of_page("pen-h1", "pen-r", "pen-h2"):
         done = page.run(options=["-m"], env=environment, cwd=tmp_path / "repository", timeout=2 * conftest.PATIENCE)
-    finally:
-        netns.delete("pen-h1", "pen-r", "pen-h2")
-        for name in ("pen-h1", "pen-r", "pen-h2"):
-            shutil.rmtree(f"/run/frr/{name}", ignore_errors=True)
     conftest.check_sanitizers(done.stderr)
     pings = re.findall(r"(\d+) packets transmitted, (?:\+\d+ errors, )?(\d+) received", done.stdout)
     assert [(int(sent), int(received)) for sent, received in pings] == [(3, 3), (5, 5), (1, 0), (1, 1), (3, 3), (2, 0), (3, 3)]

@@ -80,6 +80,17 @@ def test_joins_ipv6(bench):
     assert summary.json["absorbed"] == 18
 
 
+def test_joins_only_what_goes_to_the_chosen_destinations(bench):
+    joined, other = (ipv4(payload(300, i), destination=f"10.0.0.{i}") for i in (2, 3))
+    sixth = ipv6(payload(2000))
+    sixth[IPv6].payload = IPv6ExtHdrFragment(id=7) / sixth[IPv6].payload
+    kept = [*map(Ether, fragments_of(other, 104)), *fragment6(sixth, 1280)]
+    summary = run(bench, [*fragments_of(joined, 104), *map(raw, kept)], "to: [10.0.0.2/32, '2001:db8:1::/48']")
+    sent = bench.outputs()
+    assert sorted(sent["lan"] + sent["wan"]) == sorted([echoed(joined), *map(echoed, kept)])
+    assert summary.json["absorbed"] == 3 and summary.json["created"] == 1
+
+
 def test_a_fragment_header_of_a_whole_packet_is_removed(bench):
     """RFC 6946."""
     packet = ipv6(payload(100))
@@ -121,6 +132,32 @@ def test_hands_datagrams_to_the_workers_of_their_flows(bench):
         if frame[23] == 6:
             seen.setdefault(int.from_bytes(frame[34:36], "big"), []).append(frame)
     assert seen == wanted, "each flow has its datagrams, in order"
+
+
+def test_trace_follows_a_datagram_to_another_worker(bench):
+    """The flows differ in their ports, so about half of the datagrams are handed over."""
+    flows = [ipv4(payload(200), identification=i + 1, layer=TCP(sport=10_000 + i, dport=80)) for i in range(16)]
+    write_pcap(bench.folder / "in.pcap", frames_of([each for packet in flows for each in fragments_of(packet, 80)]))
+    ports = [{"name": "wan", "device": "pcap:in.pcap,loop,rate=2000"}, PORTS[1]]
+    bench.configure(ports, workers=2, pipeline="  - reassembly\n  - echo: {offset: 34}")
+    with bench.start() as router:
+        assert conftest.penumbra("trace", "add", "200", "--socket", router.socket).returncode == 0
+
+        def traced():
+            done = conftest.penumbra("trace", "show", "-j", "--socket", router.socket)
+            return json.loads(done.stdout)
+
+        router.wait_for("200 packets", lambda: len(traced()) == 200)
+        over = [trace for trace in traced() if "hand over" in " ".join(trace["lines"])]
+        assert over
+        for trace in over:
+            assert len(trace["lines"]) == 4, trace
+            handed, taken, echoed_line, sent = trace["lines"]
+            assert handed == "reassembly: completes a datagram -> hand over to the worker of its flow"
+            other = 1 - trace["worker"]
+            assert taken.startswith(f"worker {other}: ") and "10.0.0.1:100" in taken and "10.0.0.2:80" in taken
+            assert echoed_line.startswith("echo: ") and echoed_line.endswith("-> " + sent)
+            assert sent in ("send wan", "send lan")
 
 
 def overlapping(destination):
@@ -253,6 +290,7 @@ def test_refuses_wrong_settings(bench):
         ("memory: 0", "memory"),
         ("memory: 1, datagrams: 100000", "takes at least"),
         ("memry: 1", "did you mean 'memory'"),
+        ("to: [10.0.0]", "expected a prefix (ADDRESS/LENGTH)"),
     ):
         bench.configure(PORTS, pipeline=f"  - reassembly: {{{settings}}}\n{ECHO}")
         write_pcap(bench.folder / "in.pcap", frames_of([]))

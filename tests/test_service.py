@@ -91,7 +91,7 @@ def test_another_process_watchdog(bench, monkeypatch):
 
 
 @needs.tools("systemd-analyze")
-@pytest.mark.parametrize("name", ["penumbra.service", "penumbra-xfrm.service"])
+@pytest.mark.parametrize("name", ["penumbra.service", "penumbra-tls-engine.service", "penumbra-xfrm.service"])
 def test_systemd_understands_the_unit(tmp_path, name):
     unit = tmp_path / name
     unit.write_text((PACKAGING / name).read_text().replace("/usr/bin/penumbra", str(conftest.PROGRAM)))
@@ -108,6 +108,19 @@ def test_the_keeper_and_the_router_share_user_and_folders():
         for name in ("penumbra.service", "penumbra-xfrm.service")
     )
     assert router == keeper and {"User=penumbra", "RuntimeDirectoryPreserve=yes"} <= keeper
+
+
+def test_the_engine_of_signatures_shares_no_user_and_no_folder():
+    """HAProxy gives its keys to whoever listens on the engine's socket."""
+    shared = ("User=", "Group=", "RuntimeDirectory=", "StateDirectory=")
+    engine, router = (
+        {line for line in (PACKAGING / name).read_text().splitlines() if line.startswith(shared)}
+        for name in ("penumbra-tls-engine.service", "penumbra.service")
+    )
+    assert engine == {"User=penumbra-tls", "Group=penumbra-tls", "RuntimeDirectory=penumbra-tls"}
+    assert not engine & router
+    users = [line.split()[1] for line in (PACKAGING / "penumbra.sysusers").read_text().splitlines() if line.startswith("u ")]
+    assert users == ["penumbra", "penumbra-tls"]
 
 
 @needs.NAMESPACES
