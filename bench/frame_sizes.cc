@@ -119,10 +119,10 @@ void run_e12(const Options& options, Report& report) {
   add_ipsec(bench, "AES-128-CTR and HMAC-SHA1");
   add_ipsec(bench, "AES-128-GCM");
   constexpr std::uint32_t kExactPerWildcard = 1024;
-  constexpr std::uint16_t kFrameBytes = 64;
+  constexpr std::uint16_t kBytes = 64;
   for (const std::uint32_t exact : {8U << 10, 64U << 10, 512U << 10}) {
     bench.add(bench.makers().openflow(exact, exact / kExactPerWildcard), "openflow", "flows with all fields", exact,
-              kFrameBytes);
+              kBytes);
   }
   bench.run();
 }

@@ -13,13 +13,18 @@ void put(FrameBytes& frame, std::uint64_t value, int bytes) {
   while (bytes-- > 0) frame.push_back(static_cast<std::uint8_t>(value >> 8 * bytes));
 }
 
+FrameBytes ethernet_header(std::uint64_t destination, std::uint64_t source, std::uint16_t ethertype) {
+  FrameBytes frame;
+  put(frame, destination, 6);
+  put(frame, source, 6);
+  put(frame, ethertype, 2);
+  return frame;
+}
+
 FrameBytes udp_frame(std::uint16_t frame_bytes, std::uint32_t source, std::uint32_t destination,
                      std::uint16_t source_port, std::uint16_t destination_port) {
   constexpr std::size_t kEthernet = 14, kIpv4 = 20;
-  FrameBytes frame;
-  put(frame, 0x020000000001, 6);
-  put(frame, 0x02AA00000001, 6);
-  put(frame, 0x0800, 2);
+  FrameBytes frame = ethernet_header(kRouterMac, kHostMac, 0x0800);
   put(frame, 0x4500, 2);
   put(frame, frame_bytes - kEthernet, 2);
   put(frame, 0, 4);

@@ -101,7 +101,7 @@ class SealedFrames {
         .received_tag = frame.data() + before + length,
         .tag = nullptr,
         .bytes = length,
-        .nonce_bytes = suite_.cipher == CIPHER_AES_CBC ? AES_BLOCK : std::uint32_t{AES_CTR_NONCE},
+        .nonce_bytes = suite_.cipher == CIPHER_AES_CBC ? std::uint32_t{AES_BLOCK} : std::uint32_t{AES_CTR_NONCE},
         .aad_bytes = static_cast<std::uint32_t>(suite_.digest == 0 ? kEspHeader : kEspHeader + suite_.iv_bytes),
         .trailer_bytes = 0,
         .key = 0};

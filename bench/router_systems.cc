@@ -41,10 +41,7 @@ constexpr char kIpv4[] = "  - ipv4: {routes: routes.txt, neighbours: neighbours.
 /// Returns a frame of UDP over IPv6 with zeros as data, at least 62 bytes.
 FrameBytes ipv6_frame(ipv6_address destination, std::uint16_t frame_bytes) {
   constexpr std::uint64_t kBeforeUdp = 14 + 40;
-  FrameBytes frame;
-  put(frame, 0x020000000001, 6);
-  put(frame, 0x02AA00000001, 6);
-  put(frame, 0x86DD, 2);
+  FrameBytes frame = ethernet_header(kRouterMac, kHostMac, 0x86DD);
   put(frame, 0x60000000, 4);
   put(frame, frame_bytes - kBeforeUdp, 2);
   put(frame, 17, 1);
@@ -61,10 +58,7 @@ FrameBytes ipv6_frame(ipv6_address destination, std::uint16_t frame_bytes) {
 
 /// Returns a frame of 60 bytes with an ethertype for experiments.
 FrameBytes ethernet_frame(std::uint64_t destination, std::uint64_t source) {
-  FrameBytes frame;
-  put(frame, 0x020000000000 + destination, 6);
-  put(frame, 0x020000000000 + source, 6);
-  put(frame, 0x88B5, 2);
+  FrameBytes frame = ethernet_header(0x020000000000 + destination, 0x020000000000 + source, 0x88B5);
   frame.resize(60);
   return frame;
 }
@@ -76,10 +70,7 @@ std::uint64_t address_of_consumer(std::uint64_t number) {
 /// Returns an Interest (NDN packet format 0.3) from the station with MAC address `from`.
 FrameBytes interest_frame(std::uint64_t from, const std::string& name, std::uint32_t nonce) {
   constexpr std::uint64_t kInterest = 5, kName = 7, kNonce = 10, kNonceBytes = 4;
-  FrameBytes frame;
-  put(frame, 0x020000000001, 6);
-  put(frame, from, 6);
-  put(frame, 0x8624, 2);
+  FrameBytes frame = ethernet_header(kRouterMac, from, 0x8624);
   put(frame, kInterest, 1);
   put(frame, 2 + name.size() + 2 + kNonceBytes, 1);
   put(frame, kName, 1);
