@@ -15,8 +15,12 @@ FUZZ_SECONDS ?= 60
 # All measurements together may take this time. Existing results of this build are not measured again.
 BENCH_BUDGET ?= 14m
 CTEST := ctest --output-on-failure --no-tests=error
+# A unit test that fails runs once more, and passes if it failed because of the load. With ThreadSanitizer nothing runs
+# again, because a race does not show in each run.
+CTEST_UNIT := $(CTEST) --repeat until-pass:2 -j $(JOBS) -L unit
 # The number of concurrent system tests exceeds the number of cores by two, because most tests wait.
-PYTEST = $(VENV)/bin/python -m pytest tests -q -n $$(( $(JOBS) + 2 )) --dist worksteal --durations 15 --durations-min 5
+PYTEST = $(VENV)/bin/python -m pytest tests -q
+PYTEST_ABREAST = $(PYTEST) -n $$(( $(JOBS) + 2 )) --dist worksteal --durations 15 --durations-min 5
 # The system tests of a sanitizer's build run this program.
 PENUMBRA_ASAN := build/asan/bin/penumbra
 PENUMBRA_TSAN := build/tsan/bin/penumbra
@@ -36,6 +40,14 @@ define build
 	  grep -Fqx "PENUMBRA_NVCC:INTERNAL=$$(tools/find-nvcc 2>/dev/null)" build/$(1)/CMakeCache.txt; } || \
 	  cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
 	@cmake --build build/$(1) -j $(JOBS) --target $(2)
+endef
+
+# $(call test_system,PROGRAM,OPTIONS) runs system tests with a program. Failed tests run again, one by one. A test that
+# passes then has failed because of the load.
+define test_system
+	@export PENUMBRA_BIN=$(1); $(PYTEST_ABREAST) $(2) || { status=$$?; [ $$status = 1 ] || exit $$status; \
+	  echo "== The tests that failed run again, one by one"; \
+	  $(PYTEST) --last-failed --last-failed-no-failures none --maxfail 3 $(2); }
 endef
 
 build/.exists:
@@ -65,12 +77,19 @@ $(VENV)/.ready $(VENV)/.report $(VENV)/.tidy $(VENV)/.ovs:
 	@/usr/bin/python3 -m venv $(VENV)
 	@$(VENV)/bin/pip install -q --disable-pip-version-check -r $<
 	@touch $@
+# faucet needs another version of os-ken.
+$(VENV)-faucet/.ready: integrations/openvswitch/faucet-requirements.txt
+	@echo "Installing faucet and the Python packages of $< into $(VENV)-faucet"
+	@/usr/bin/python3 -m venv $(VENV)-faucet
+	@$(VENV)-faucet/bin/pip install -q --disable-pip-version-check -r $<
+	@$(VENV)-faucet/bin/pip install -q --disable-pip-version-check --no-deps faucet==1.10.12
+	@touch $@
 
 .PHONY: test
 test: setup-test build/.exists $(VENV)/.ready ## all tests: unit tests, then system tests (6 minutes and the build)
 	$(call build,release,all)
-	@cd build/release && $(CTEST) -j $(JOBS) -L unit
-	@$(PYTEST)
+	@cd build/release && $(CTEST_UNIT)
+	$(call test_system,$(BIN))
 
 # Without a GPU, the folder is created too, for a machine that has one.
 .PHONY: test-gpu
@@ -88,11 +107,11 @@ test-gpu: setup-test build ## the engines' tests on this machine's GPU; without 
 .PHONY: asan asan-all
 asan: setup-test build $(VENV)/.ready ## with AddressSanitizer and UndefinedBehaviorSanitizer: unit tests, system tests without peers
 	$(call build,asan,all)
-	@cd build/asan && $(CTEST) -j $(JOBS) -L unit
-	@PENUMBRA_BIN=$(PENUMBRA_ASAN) $(PYTEST) -m "not peers and not release_only"
+	@cd build/asan && $(CTEST_UNIT)
+	$(call test_system,$(PENUMBRA_ASAN),-m "not peers and not release_only")
 
 asan-all: asan ## as asan, and the system tests with peers
-	@PENUMBRA_BIN=$(PENUMBRA_ASAN) $(PYTEST) -m "peers and not release_only"
+	$(call test_system,$(PENUMBRA_ASAN),-m "peers and not release_only")
 
 .PHONY: tsan tsan-threads
 tsan-threads: setup-test build ## the unit tests in which threads share data, with ThreadSanitizer
@@ -102,7 +121,7 @@ tsan-threads: setup-test build ## the unit tests in which threads share data, wi
 tsan: setup-test build $(VENV)/.ready ## all tests with ThreadSanitizer
 	$(call build,tsan,unit_tests penumbra_cli)
 	@cd build/tsan && $(CTEST) -j $(JOBS) -L unit
-	@PENUMBRA_BIN=$(PENUMBRA_TSAN) $(PYTEST) -m "not release_only"
+	$(call test_system,$(PENUMBRA_TSAN),-m "not release_only")
 
 # Three fuzzers run on each core at a time, because the clock ends each of them.
 .PHONY: fuzz
@@ -156,25 +175,61 @@ test-full-table: setup-test build $(VENV)/.ready ## a full BGP table through FRR
 
 # Open vSwitch is built in this folder.
 OVS_FOLDER ?= /var/tmp/penumbra-ovs
+OVS_TESTS := $(wildcard tests/test_openvswitch*.py) tests/test_openflow_cases.py
 .PHONY: test-ovs
-test-ovs: setup-test setup-ovs build $(VENV)/.ready $(VENV)/.ovs ## Open vSwitch on Penumbra, built with the provider: its tests and os-ken's (root; 20 minutes)
+test-ovs: setup-test setup-ovs build $(VENV)/.ready $(VENV)/.ovs $(VENV)-faucet/.ready ## Open vSwitch on Penumbra, built with the provider: its tests and os-ken's (root; 40 minutes)
 	@integrations/openvswitch/build $(OVS_FOLDER)
-	@PENUMBRA_OVS=$(OVS_FOLDER) $(VENV)/bin/pytest -q -rs tests/test_openvswitch.py tests/test_openvswitch_random.py tests/test_openflow_cases.py
+	@PENUMBRA_OVS=$(OVS_FOLDER) PENUMBRA_FAUCET=$(VENV)-faucet $(VENV)/bin/pytest -q -rs $(OVS_TESTS)
 
 .PHONY: test-service
-test-service: deb setup-service ## installs the package in a virtual machine and tries its service (root; reaches Debian's archive)
+test-service: deb setup-service ## installs the package in a virtual machine and tries its service, with Linux's ESP as peer (root; reaches Debian's archive)
 	@tools/test-service $$(ls -t build/deb/*.deb | head -n 1)
 
 # The long tier (docs/testing.md) is run before an issue ends. docs/testing.md keeps its result.
 .PHONY: test-long
 test-long: ## what .ci/run leaves out: full table, every test under the sanitizers, long fuzzing, 10,000 gopt programs (hours)
 	@$(MAKE) test-full-table
-	@PENUMBRA_LONG=1 $(VENV)/bin/pytest -q -rs tests/test_pages.py tests/test_veth_transfer.py
+	@PENUMBRA_LONG=1 $(VENV)/bin/pytest -q -rs tests/test_pages.py tests/test_veth_transfer.py tests/test_ipsec_lengths.py \
+	  tests/test_ipsec_thousand.py tests/test_gpu_rsa_secrets.py tests/test_tls_scanners.py tests/test_tls_timing.py
 	@$(MAKE) asan-all
 	@$(MAKE) tsan
 	@$(MAKE) fuzz FUZZ_SECONDS=1200
+	@$(MAKE) test-ids
+	@$(MAKE) test-openssl
+	@$(MAKE) test-libreswan
+	@$(MAKE) test-secgw
 	@$(MAKE) test-gopt
 	@$(MAKE) test-service
+
+# Suricata is unpacked in this folder.
+SURICATA_FOLDER ?= build/suricata
+.PHONY: test-ids
+test-ids: build $(VENV)/.ready ## the alerts of 2,178 captures compared with Suricata's (reaches Debian's archive; 4 minutes)
+	@tools/unpack-suricata $(SURICATA_FOLDER)
+	@PENUMBRA_LONG=1 PENUMBRA_SURICATA=$(abspath $(SURICATA_FOLDER)) $(VENV)/bin/pytest -q -rs tests/test_ids_suricata.py
+
+# OpenSSL 3.5 is unpacked in this folder.
+OPENSSL_FOLDER ?= build/openssl
+.PHONY: test-openssl
+test-openssl: setup-test build $(VENV)/.ready ## the provider with OpenSSL 3.5 of Debian 13 (reaches Debian's archive; 5 minutes)
+	$(call build,release,all)
+	@tools/unpack-openssl $(OPENSSL_FOLDER)
+	@PENUMBRA_OPENSSL=$(abspath $(OPENSSL_FOLDER)) $(VENV)/bin/pytest -q -rs tests/test_tls_other_openssl.py tests/test_rsa_vectors.py \
+	  tests/test_tls_certificates.py tests/test_tls.py -k "not haproxy"
+
+# libreswan is unpacked in this folder.
+LIBRESWAN_FOLDER ?= build/libreswan
+.PHONY: test-libreswan
+test-libreswan: setup-test build $(VENV)/.ready ## libreswan's pluto as IKE daemon of an IPsec gateway (root; reaches Debian's archive; 1 minute)
+	@tools/unpack-libreswan $(LIBRESWAN_FOLDER)
+	@PENUMBRA_LIBRESWAN=$(abspath $(LIBRESWAN_FOLDER)) $(VENV)/bin/pytest -q -rs tests/test_ipsec_pluto.py
+
+# DPDK's example ipsec-secgw is built in this folder.
+SECGW_FOLDER ?= build/secgw
+.PHONY: test-secgw
+test-secgw: setup-test build $(VENV)/.ready ## DPDK's ipsec-secgw as peer of the IPsec gateway (reaches Debian's archive; 1 minute)
+	@tools/build-secgw $(SECGW_FOLDER)
+	@PENUMBRA_SECGW=$(abspath $(SECGW_FOLDER)) $(VENV)/bin/pytest -q -rs tests/test_ipsec_secgw.py
 
 # The fuzzer of the gopt compiler runs for this number of seconds.
 GOPT_FUZZ_SECONDS ?= 3600

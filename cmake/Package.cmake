@@ -9,7 +9,8 @@ install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATAD
 install(FILES README.md LICENSE examples/router.yaml examples/live-router.yaml DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs packaging/grafana DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY python/penumbra DESTINATION lib/python3/dist-packages PATTERN __pycache__ EXCLUDE)
-install(FILES packaging/penumbra.service packaging/penumbra-xfrm.service DESTINATION lib/systemd/system)
+install(FILES packaging/penumbra.service packaging/penumbra-tls-engine.service packaging/penumbra-xfrm.service
+        DESTINATION lib/systemd/system)
 install(FILES packaging/penumbra.sysusers DESTINATION lib/sysusers.d RENAME penumbra.conf)
 install(FILES packaging/router.yaml packaging/xfrm-daemon.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/penumbra)
 install(DIRECTORY DESTINATION /etc/penumbra)
