@@ -84,7 +84,7 @@ TableCopies::TableCopies(Table& table, Doorbell& launch_thread)
 }
 
 TableCopies::~TableCopies() {
-  table_.detach(*this);
+  detach();
   if (!table_.is_secret()) return;
   erase(*staging_);
   std::ranges::for_each(shadow_, erase);

@@ -34,8 +34,8 @@ class TableCopies : public TableMirror {
   /// Ranges of up to kSmall bytes are copied together by one kernel; a step has at most kMostRanges ranges.
   static constexpr std::size_t kSmall = 1024, kMostRanges = 2048;
 
-  /// Attaches itself to the table. Call constructor and destructor on the thread that publishes. The doorbell
-  /// `launch_thread` rings when there is something to copy.
+  /// Attaches itself to the table. Call on the thread that publishes. The doorbell `launch_thread` rings when there is
+  /// something to copy. The destructor may run on any thread, while the owner makes changes.
   TableCopies(Table& table, Doorbell& launch_thread);
   ~TableCopies() override;
 
@@ -75,6 +75,10 @@ class TableCopies : public TableMirror {
   void leave(unsigned copy) noexcept { --copies_[copy].users; }
   const void* view(unsigned copy) const noexcept { return copies_[copy].view.data(); }
   std::size_t view_bytes(unsigned copy) const noexcept { return copies_[copy].view.size(); }
+
+ protected:
+  /// Call in the destructor of a derived class, so that the owner does not call an object that is in part destroyed.
+  void detach() { table_.detach(*this); }
 
  private:
   struct Range {

@@ -57,6 +57,7 @@ class ResidentTable final : public cuda::TableCopies {
  public:
   /// `index` must be unique per table.
   ResidentTable(Table& table, Doorbell& doorbell, std::uint32_t index) : TableCopies(table, doorbell), index_(index) {}
+  ~ResidentTable() override { detach(); }
 
   // The workers call the following functions.
 
