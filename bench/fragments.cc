@@ -2,9 +2,11 @@
 //
 // Measures fragmentation and reassembly of IPv4 on one core, with DPDK's rte_ip_frag for comparison.
 #include <fmt/format.h>
+#include <rte_errno.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <functional>
@@ -34,9 +36,10 @@ constexpr char kOurWay[] = "penumbra";
 using Pool = std::unique_ptr<rte_mempool, decltype(&rte_mempool_free)>;
 
 Pool make_pool(HugeHeap& heap, std::uint32_t mbufs, std::uint16_t room) {
-  Pool pool(rte_pktmbuf_pool_create(fmt::format("fragments{}", room).c_str(), mbufs, 256, 0, room, heap.socket()),
+  Pool pool(rte_pktmbuf_pool_create(fmt::format("fragments{}", room).c_str(), mbufs, std::min(256U, mbufs / 2), 0, room,
+                                    heap.socket()),
             &rte_mempool_free);
-  if (pool == nullptr) throw std::runtime_error("no memory for packets");
+  if (pool == nullptr) throw std::runtime_error(fmt::format("no memory for packets: {}", rte_strerror(rte_errno)));
   return pool;
 }
 
