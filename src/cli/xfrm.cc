@@ -23,6 +23,7 @@
 #include "cli/interruption.h"
 #include "cli/output.h"
 #include "control/xfrm/keeper.h"
+#include "control/xfrm/netlink_link.h"
 #include "control/xfrm/protocol.h"
 
 namespace penumbra::cli {
@@ -33,7 +34,7 @@ namespace xfrm = control::xfrm;
 struct XfrmOptions {
   std::string socket = "/run/penumbra/xfrm.sock";
   std::string state = "/var/lib/penumbra";
-  bool accept_lost_marks = false, json = false;
+  bool accept_lost_marks = false, follow_kernel = false, json = false;
 };
 
 void run_keeper(const XfrmOptions& options) {
@@ -44,7 +45,8 @@ void run_keeper(const XfrmOptions& options) {
   }
   std::filesystem::create_directories(state);
   if (socket.has_parent_path()) std::filesystem::create_directories(socket.parent_path());
-  xfrm::SaKeeper keeper({.socket = socket, .marks = state / "xfrm.marks", .witness = socket.string() + ".witness"});
+  xfrm::SaKeeper keeper({.socket = socket, .marks = state / "xfrm.marks", .witness = socket.string() + ".witness"},
+                        options.follow_kernel ? std::make_unique<xfrm::NetlinkLink>() : nullptr);
   if (const std::string& why = keeper.marks().why_lost(); !why.empty()) {
     if (options.accept_lost_marks) {
       log_warning("xfrm: " + why + "; a new file of high-water marks begins");
@@ -55,7 +57,8 @@ void run_keeper(const XfrmOptions& options) {
                 "come again, start with --accept-lost-marks");
     }
   }
-  log_info(fmt::format("xfrm: listening on {}, {} high-water marks", socket.string(), keeper.marks().size()));
+  log_info(fmt::format("xfrm: listening on {}, {} high-water marks{}", socket.string(), keeper.marks().size(),
+                       options.follow_kernel ? "; SAs and policies come from the kernel" : ""));
   keeper.run(interruption.descriptor());
   log_info("xfrm: ended");
 }
@@ -99,6 +102,13 @@ void print_status(const XfrmOptions& options) {
   text += fmt::format("policies          {} in, {} out, {} fwd\n", policies["in"].get<std::size_t>(),
                       policies["out"].get<std::size_t>(), policies["fwd"].get<std::size_t>());
   text += fmt::format("high-water marks  {}\n", status["high_water_marks"].get<std::size_t>());
+  if (status["source"] == "kernel") {
+    const auto count = [&](const char* name) { return status[name].get<std::uint64_t>(); };
+    text += fmt::format("source            the kernel, {} overruns, {} resyncs\n", count("overruns"), count("resyncs"));
+    text += fmt::format("locked            {} SAs, {} could not be, and {} seal nothing\n", count("locks"),
+                        count("lock_failures"), count("unsealed_sas"));
+    text += fmt::format("refused           {} SAs, {} policies\n", count("refused_sas"), count("refused_policies"));
+  }
   if (const auto why = status["marks_lost"].get<std::string>(); !why.empty())
     text += fmt::format("marks lost        {}\n", why);
   write_output(text);
@@ -116,6 +126,8 @@ void set_up_xfrm(CLI::App& command) {
       ->capture_default_str();
   run.add_flag("--accept-lost-marks", options->accept_lost_marks,
                "Begin new high-water marks if they were lost: no old key will come again");
+  run.add_flag("--follow-kernel", options->follow_kernel,
+               "Take SAs and policies from the kernel of this network namespace, whose daemons stay unchanged");
   run.footer(
       "Ends with SIGTERM. SAs and policies end with the process; high-water marks stay. See docs/ipsec-control.md.");
   run.callback([options] { run_keeper(*options); });

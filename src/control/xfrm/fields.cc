@@ -87,6 +87,13 @@ SaId to_id(const xfrm_usersa_id& raw) {
   return {.destination = to_address(raw.daddr), .spi = ntohl(raw.spi), .family = raw.family, .protocol = raw.proto};
 }
 
+SaId to_id(const xfrm_usersa_info& raw) {
+  return {.destination = to_address(raw.id.daddr),
+          .spi = ntohl(raw.id.spi),
+          .family = raw.family,
+          .protocol = raw.id.proto};
+}
+
 xfrm_usersa_id raw_id(const SaId& id) {
   xfrm_usersa_id raw{};
   raw.daddr = raw_address(id.destination);

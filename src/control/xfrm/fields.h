@@ -18,6 +18,7 @@ xfrm_lifetime_cfg raw_limits(const Limits& limits);
 Usage to_usage(const xfrm_lifetime_cur& raw);
 xfrm_lifetime_cur raw_usage(const Usage& usage);
 SaId to_id(const xfrm_usersa_id& raw);
+SaId to_id(const xfrm_usersa_info& raw);
 xfrm_usersa_id raw_id(const SaId& id);
 Template to_template(const xfrm_user_tmpl& raw);
 xfrm_user_tmpl raw_template(const Template& wanted);

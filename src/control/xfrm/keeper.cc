@@ -61,11 +61,13 @@ bool protect_process() {
   return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
 }
 
-SaKeeper::SaKeeper(const KeeperFiles& files)
+SaKeeper::SaKeeper(const KeeperFiles& files, std::unique_ptr<KernelLink> kernel)
     : path_(files.socket),
       lock_(lock_socket(files.socket)),
       marks_(files.marks, files.witness),
       manager_(marks_, &wall_clock, geteuid()),
+      kernel_(std::move(kernel)),
+      follower_(kernel_ == nullptr ? nullptr : std::make_unique<KernelFollower>(*kernel_, manager_)),
       room_(kMostDatagram),
       listening_(listen_at(files.socket, 0600)),
       most_clients_(raise_descriptor_limit()) {
@@ -105,12 +107,11 @@ void SaKeeper::receive(Client& client) {
     }
     const auto length = static_cast<std::size_t>(got);
     Outcome outcome;
-    manager_.set_has_data_plane(
-        std::ranges::any_of(clients_, [](const auto& each) { return listens(*each, PENUMBRA_XFRM_GROUP_DATA_PLANE); }));
+    look_for_data_plane();
     manager_.handle(client.sender, {reinterpret_cast<const std::uint8_t*>(room_.data()), length}, outcome);
     erase_bytes(room_.data(), length);
     queue(client, outcome);
-    notify(outcome.notifications);
+    tell(outcome);
     send(client);
   }
 }
@@ -147,6 +148,23 @@ void SaKeeper::notify(const std::vector<Notification>& notifications) {
   }
 }
 
+void SaKeeper::tell(const Outcome& outcome) {
+  notify(outcome.notifications);
+  if (follower_ != nullptr) follower_->forward(outcome.notifications);
+}
+
+void SaKeeper::look_for_data_plane() {
+  manager_.set_has_data_plane(
+      std::ranges::any_of(clients_, [](const auto& each) { return listens(*each, PENUMBRA_XFRM_GROUP_DATA_PLANE); }));
+}
+
+void SaKeeper::follow(void (KernelFollower::*step)(Outcome&)) {
+  look_for_data_plane();
+  Outcome outcome;
+  (*follower_.*step)(outcome);
+  notify(outcome.notifications);
+}
+
 void SaKeeper::send(Client& client) {
   for (;;) {
     if (client.queue.empty() && client.dump != nullptr) {
@@ -170,8 +188,13 @@ void SaKeeper::run(int stop) {
   using Clock = std::chrono::steady_clock;
   constexpr auto kTick = std::chrono::seconds(1);
   auto next_tick = Clock::now() + kTick;
+  // No client is served before the kernel's policies are known.
+  if (follower_ != nullptr) follow(&KernelFollower::synchronize);
+  constexpr std::size_t kFirstClient = 3;
   for (;;) {
-    std::vector<pollfd> waits{{stop, POLLIN, 0}, {can_accept() ? listening_.get() : -1, POLLIN, 0}};
+    std::vector<pollfd> waits{{stop, POLLIN, 0},
+                              {can_accept() ? listening_.get() : -1, POLLIN, 0},
+                              {kernel_ != nullptr ? kernel_->descriptor() : -1, POLLIN, 0}};
     for (const auto& client : clients_) {
       const bool is_full = !client->queue.empty() || client->dump != nullptr;
       waits.push_back({client->socket.get(), static_cast<short>(is_full ? POLLOUT : POLLIN), 0});
@@ -181,8 +204,9 @@ void SaKeeper::run(int stop) {
       fail("cannot wait for messages");
     }
     if (waits[0].revents != 0) return;
-    for (std::size_t i = 2; i < waits.size(); ++i) {
-      Client& client = *clients_[i - 2];
+    if (waits[2].revents != 0) follow(&KernelFollower::receive);
+    for (std::size_t i = kFirstClient; i < waits.size(); ++i) {
+      Client& client = *clients_[i - kFirstClient];
       if (waits[i].revents == 0) continue;
       send(client);
       receive(client);
@@ -194,7 +218,7 @@ void SaKeeper::run(int stop) {
       manager_.set_larval_seconds(larval_seconds());
       Outcome outcome;
       manager_.tick(outcome);
-      notify(outcome.notifications);
+      tell(outcome);
     }
     std::erase_if(clients_, [](const auto& client) { return client->is_gone; });
   }

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/file_descriptor.h"
+#include "control/xfrm/kernel_follower.h"
+#include "control/xfrm/kernel_link.h"
 #include "control/xfrm/manager.h"
 #include "crypto/secret_memory.h"
 
@@ -23,15 +25,16 @@ struct KeeperFiles {
 /// is the user who connected (SO_PEERCRED). One thread uses it.
 class SaKeeper {
  public:
-  /// Listens. Throws std::system_error, also if another process has the socket.
-  explicit SaKeeper(const KeeperFiles& files);
+  /// Listens. With a link, SAs and policies come from the kernel, and not from clients. Throws std::system_error, also
+  /// if another process has the socket.
+  explicit SaKeeper(const KeeperFiles& files, std::unique_ptr<KernelLink> kernel = nullptr);
   SaKeeper(const SaKeeper&) = delete;
   SaKeeper& operator=(const SaKeeper&) = delete;
   /// Removes the socket.
   ~SaKeeper();
 
   HighWaterMarks& marks() { return marks_; }
-  /// Serves until `stop` is readable.
+  /// Serves until `stop` is readable. Throws std::system_error if the kernel cannot be followed.
   void run(int stop);
 
  private:
@@ -50,13 +53,19 @@ class SaKeeper {
   void send(Client& client);
   void queue(Client& client, Outcome& outcome);
   void notify(const std::vector<Notification>& notifications);
+  /// Notifies, and asks the kernel for what only a daemon can do.
+  void tell(const Outcome& outcome);
+  void follow(void (KernelFollower::*step)(Outcome&));
+  void look_for_data_plane();
   static bool listens(const Client& client, unsigned group);
 
   std::filesystem::path path_;
   FileDescriptor lock_;  ///< Precedes the marks, which have one writer.
   HighWaterMarks marks_;
   Manager manager_;
-  SecretMemory room_;  ///< For one datagram.
+  std::unique_ptr<KernelLink> kernel_;
+  std::unique_ptr<KernelFollower> follower_;  ///< Null if SAs and policies come from clients.
+  SecretMemory room_;                         ///< For one datagram.
   FileDescriptor listening_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::size_t most_clients_;

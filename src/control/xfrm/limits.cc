@@ -11,6 +11,11 @@ bool has_passed(std::uint64_t seconds, std::uint64_t start, std::uint64_t now) {
 
 }  // namespace
 
+bool has_hard_limit(const Limits& limits) {
+  return limits.hard_add_seconds != 0 || limits.hard_use_seconds != 0 || limits.hard_bytes != kUnlimited ||
+         limits.hard_packets != kUnlimited;
+}
+
 Expiry expiry_of(const Limits& limits, const Usage& usage, bool dying, std::uint64_t now) {
   const std::uint64_t first_use = usage.use_time == 0 ? now : usage.use_time;
   if (has_passed(limits.hard_add_seconds, usage.add_time, now) || has_passed(limits.hard_use_seconds, first_use, now) ||

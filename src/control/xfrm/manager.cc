@@ -39,6 +39,21 @@ std::optional<std::size_t> bytes_of_fixed(std::uint16_t type) {
   }
 }
 
+/// True if a request changes what the kernel has.
+bool changes_state(std::uint16_t type) {
+  switch (type) {
+    case XFRM_MSG_GETSA:
+    case XFRM_MSG_GETPOLICY:
+    case XFRM_MSG_GETAE:
+    case XFRM_MSG_GETSADINFO:
+    case XFRM_MSG_GETSPDINFO:
+    case XFRM_MSG_GETDEFAULT:
+      return false;
+    default:
+      return type < PENUMBRA_XFRM_HELLO;
+  }
+}
+
 constexpr std::size_t kDoneBytes = NLMSG_SPACE(sizeof(int));  // The message that ends a dump.
 
 bool is_private(std::uint16_t type) {
@@ -169,6 +184,8 @@ void Manager::handle_one(Sender& sender, std::span<const std::uint8_t> message, 
       require(!is_private(head.nlmsg_type) || head.nlmsg_type == PENUMBRA_XFRM_HELLO ||
                   head.nlmsg_type == PENUMBRA_XFRM_STATUS || is_trusted(sender),
               EPERM, "only the data plane sends this message");
+      require(!follows_kernel_ || sender.is_kernel || !changes_state(head.nlmsg_type), EBUSY,
+              "SAs and policies come from the kernel (--follow-kernel); send the request to the kernel");
       const std::span<const std::uint8_t> payload = message.subspan(sizeof head);
       const std::size_t fixed = bytes_of_fixed(head.nlmsg_type).value_or(0);
       if (is_dump(head)) {
@@ -239,10 +256,14 @@ void Manager::tick(Outcome& outcome) {
   const std::uint64_t now = clock_();
   std::vector<std::uint64_t> numbers;
   for (const auto& [number, sa] : sad_.all()) {
-    if (expiry_of(sa.settings.limits, sa.usage, sa.dying, now) != Expiry::none) numbers.push_back(number);
+    if (expiry_of(watched_limits(sa), sa.usage, sa.dying, now) != Expiry::none) numbers.push_back(number);
   }
   for (const std::uint64_t number : numbers) check_limits(*sad_.find(number), outcome);
   tell_mappings(outcome);
+  constexpr std::uint64_t kKeptSeconds = 60;
+  std::erase_if(windows_, [&](const auto& each) { return now - each.second.time > kKeptSeconds; });
+  std::erase_if(successors_asked_, [&](const auto& each) { return now - each.second >= kKeptSeconds; });
+  if (follows_kernel_) return;  // The kernel watches its policies.
   numbers.clear();
   for (const auto& [number, policy] : spd_.all()) {
     if (expiry_of(policy.limits, policy.usage, policy.dying, now) != Expiry::none) numbers.push_back(number);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,6 +30,7 @@ struct Sender {
   std::uint32_t port = 0;    ///< Netlink port, which all replies carry.
   std::uint32_t groups = 0;  ///< Groups of notifications; bit N-1 is group N.
   bool wants_text = false;   ///< Errors have a text.
+  bool is_kernel = false;    ///< The requests repeat what the kernel did.
 };
 
 /// Tells all listeners of a group.
@@ -65,6 +67,15 @@ struct Outcome {
   std::vector<Lent> lent;      ///< Replies that lend numbers. Their marks are saved when the datagram was handled.
 };
 
+/// Counts what happened while SAs and policies came from the kernel.
+struct KernelCounters {
+  std::uint64_t locks = 0;          ///< SAs that the kernel cannot seal with any more.
+  std::uint64_t lock_failures = 0;  ///< SAs that could not be locked.
+  std::uint64_t refused_sas = 0, refused_policies = 0;
+  std::uint64_t resyncs = 0;   ///< Complete dumps after the first one.
+  std::uint64_t overruns = 0;  ///< Losses of notifications.
+};
+
 /// Answers XFRM requests like Linux, and owns the SAD and the SPD. It has no socket. One thread uses it.
 class Manager {
  public:
@@ -87,6 +98,30 @@ class Manager {
   /// Reports limits that time has reached. Call it every second.
   void tick(Outcome& outcome);
 
+  /// From now on, SAs and policies come from the kernel. Clients may read; their changes are refused with EBUSY.
+  void follow_kernel() { follows_kernel_ = true; }
+  /// Returns counters, which nothing else changes.
+  KernelCounters& kernel() { return kernel_; }
+  /// Reads an SA as the kernel tells it. Throws Refused, also if the kernel hides the keys.
+  Sa read_kernel_sa(const xfrm_usersa_info& raw, const Attributes& attributes);
+  /// Returns the SA of this id and mark, or null.
+  const Sa* find_sa(const SaId& id, const Mark& mark);
+  const Policy* find_policy(const PolicyKey& key) { return spd_.find(key); }
+  /// Returns why numbers of counter modes cannot be lent, or an empty text.
+  const std::string& why_marks_lost() const { return marks_.why_lost(); }
+  /// True if the high-water marks contain the key of an SA.
+  bool has_mark(const Sa& sa) const { return marks_.has(marks_.fingerprint(sa)); }
+  /// Stores the keys and last outbound numbers of SAs in the high-water marks. Throws std::system_error.
+  void add_marks(const std::vector<const Sa*>& sas);
+  /// Adds an SA of the kernel, or changes the one that has its id. Throws Refused if another SA has the id. Call
+  /// save_marks() before anybody gets the outcome.
+  void adopt(Sa sa, Outcome& outcome);
+  /// Removes the SAs, other than larval ones, and the policies that a function returns false for.
+  void retain_sas(const std::function<bool(const SaSettings&)>& stays, Outcome& outcome);
+  void retain_policies(const std::function<bool(const Policy&)>& stays, Outcome& outcome);
+  /// Saves the marks of lent numbers once for a datagram. Without success, nothing is lent.
+  void save_marks(const Sender& sender, Outcome& outcome);
+
   /// Counts a message that a listener did not get, because it does not read.
   void lose_notification() { ++notifications_lost_; }
 
@@ -100,8 +135,6 @@ class Manager {
   static Handler handler_of(std::uint16_t type);
   void handle_one(Sender& sender, std::span<const std::uint8_t> message, Outcome& outcome);
   void begin_dump(Request& request);
-  /// Saves the marks of lent numbers once for a datagram. Without success, nothing is lent.
-  void save_marks(const Sender& sender, Outcome& outcome);
 
   void add_sa(Request& request);
   void remove_sa(Request& request);
@@ -146,6 +179,11 @@ class Manager {
   void notify_sa(std::uint16_t type, const Sa& sa, Outcome& outcome) const;
   void notify_removed(const Sa& sa, Outcome& outcome) const;
   void notify_policy(std::uint16_t type, const Policy& policy, Outcome& outcome) const;
+  void remove(const Sa& sa, Outcome& outcome);
+  void remove(const Policy& policy, Outcome& outcome);
+  /// Asks for another SA in place of one that seals nothing, at most once a minute for a reqid.
+  void ask_for_successor(Sa& sa, Outcome& outcome);
+  Limits watched_limits(const Sa& sa) const;
   void expire(Sa& sa, bool hard, Outcome& outcome);
   void expire(Policy& policy, bool hard, Outcome& outcome);
   void check_limits(Sa& sa, Outcome& outcome);
@@ -162,6 +200,16 @@ class Manager {
   std::uint64_t acquires_refused_ = 0, notifications_lost_ = 0;
   std::uint8_t default_in_ = XFRM_USERPOLICY_ACCEPT, default_forward_ = XFRM_USERPOLICY_ACCEPT,
                default_out_ = XFRM_USERPOLICY_ACCEPT;
+
+  /// The window of an inbound SA that was removed. The kernel adds a moved SA with an empty window.
+  struct KeptWindow {
+    Replay replay;
+    std::uint64_t time = 0;  ///< Seconds since 1970 of the removal.
+  };
+  bool follows_kernel_ = false;
+  KernelCounters kernel_;
+  std::map<KeyFingerprint, KeptWindow> windows_;
+  std::map<std::uint32_t, std::uint64_t> successors_asked_;  ///< By reqid, in seconds since 1970.
 };
 
 }  // namespace penumbra::control::xfrm

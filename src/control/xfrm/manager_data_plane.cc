@@ -32,11 +32,6 @@ bool may_tell_mapping(const Sa& sa, std::uint64_t now) {
   return sa.mapping_time == 0 || now - sa.mapping_time >= pause;
 }
 
-bool has_hard_limit(const Limits& limits) {
-  return limits.hard_add_seconds != 0 || limits.hard_use_seconds != 0 || limits.hard_bytes != kUnlimited ||
-         limits.hard_packets != kUnlimited;
-}
-
 }  // namespace
 
 void Manager::hello(Request& request) {
@@ -76,6 +71,10 @@ void Manager::lend(Request& request) {
   constexpr std::uint32_t kMostLent = 1 << 24;
   require(raw.count != 0 && raw.count <= kMostLent, EINVAL, "a block has 1 to 2^24 numbers");
   require(marks_.why_lost().empty(), EKEYREJECTED, "the high-water marks are lost");
+  if (!sa->why_unsealed.empty()) {
+    ask_for_successor(*sa, request.outcome);
+    throw Refused(EKEYREJECTED, sa->why_unsealed);
+  }
   const penumbra_xfrm_lend block = reserve(*sa, raw.count, request.outcome);
   request.outcome.lent.push_back({request.outcome.replies.size(), request.head});
   MessageWriter writer(request.reply());
@@ -88,7 +87,8 @@ void Manager::lend(Request& request) {
 }
 
 void Manager::lend_first(Sa& sa, Outcome& outcome) {
-  if (!has_data_plane_ || !marks_.why_lost().empty() || !spd_.wants(sa.settings)) return;
+  if (!has_data_plane_ || !marks_.why_lost().empty() || !sa.why_unsealed.empty()) return;
+  if (!spd_.wants(sa.settings)) return;
   // The data plane asks for the last numbers, so that it hears of their end.
   const std::uint64_t used = std::max(sa.replay.out, marks_.find(marks_.fingerprint(sa)));
   if (used + PENUMBRA_XFRM_FIRST_BLOCK > last_number(sa)) return;
@@ -198,10 +198,11 @@ void Manager::report(Request& request) {
 }
 
 void Manager::status(Request& request) {
-  std::size_t larval = 0, dying = 0;
+  std::size_t larval = 0, dying = 0, unsealed = 0;
   for (const auto& [number, sa] : sad_.all()) {
     larval += sa.larval ? 1 : 0;
     dying += sa.dying ? 1 : 0;
+    unsealed += sa.why_unsealed.empty() ? 0 : 1;
   }
   nlohmann::ordered_json state{{"sas", sad_.all().size() - larval},
                                {"larval_sas", larval},
@@ -214,7 +215,17 @@ void Manager::status(Request& request) {
                                {"notifications_lost", notifications_lost_},
                                {"keys", keys_.used()},
                                {"high_water_marks", marks_.size()},
-                               {"marks_lost", marks_.why_lost()}};
+                               {"marks_lost", marks_.why_lost()},
+                               {"source", follows_kernel_ ? "kernel" : "daemons"}};
+  if (follows_kernel_) {
+    state["unsealed_sas"] = unsealed;
+    state["locks"] = kernel_.locks;
+    state["lock_failures"] = kernel_.lock_failures;
+    state["refused_sas"] = kernel_.refused_sas;
+    state["refused_policies"] = kernel_.refused_policies;
+    state["resyncs"] = kernel_.resyncs;
+    state["overruns"] = kernel_.overruns;
+  }
   const std::string text = state.dump();
   MessageWriter writer(request.reply());
   writer.begin(PENUMBRA_XFRM_STATUS, 0, request.to());

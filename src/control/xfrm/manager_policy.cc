@@ -26,9 +26,14 @@ void Manager::get_policy(Request& request) {
     MessageWriter(request.reply()).policy(XFRM_MSG_NEWPOLICY, *policy, request.to());
     return;
   }
-  const Policy removed = spd_.remove(*policy);
+  remove(*policy, request.outcome);
+}
+
+void Manager::remove(const Policy& policy, Outcome& outcome) {
+  const Policy removed = spd_.remove(policy);
   for (const unsigned group : {unsigned{XFRMNLGRP_POLICY}, unsigned{PENUMBRA_XFRM_GROUP_DATA_PLANE}}) {
-    MessageWriter(request.notify(group)).policy_removed(removed);
+    outcome.notifications.push_back({group, {}});
+    MessageWriter(outcome.notifications.back().message).policy_removed(removed);
   }
 }
 

@@ -13,15 +13,6 @@
 namespace penumbra::control::xfrm {
 namespace {
 
-SaId id_of(const xfrm_usersa_info& raw) {
-  xfrm_usersa_id id{};
-  id.daddr = raw.id.daddr;
-  id.spi = raw.id.spi;
-  id.family = raw.family;
-  id.proto = raw.id.proto;
-  return to_id(id);
-}
-
 /// Checks that a protocol identifies an SA by its SPI. SAs of other protocols need a source address, and there is none.
 void check_protocol(std::uint8_t protocol, const Attributes& attributes) {
   constexpr std::uint8_t kAh = 51, kCompression = 108;
@@ -59,8 +50,7 @@ void Manager::add_sa(Request& request) {
 void Manager::remove_sa(Request& request) {
   const SaId id = to_id(request.fixed<xfrm_usersa_id>());
   check_protocol(id.protocol, request.attributes);
-  const Sa removed = sad_.remove(require_sa(request, id));
-  notify_removed(removed, request.outcome);
+  remove(require_sa(request, id), request.outcome);
 }
 
 void Manager::get_sa(Request& request) {
@@ -104,9 +94,11 @@ void Manager::set_event(Request& request) {
 
 void Manager::expire_sa(Request& request) {
   const auto raw = request.fixed<xfrm_user_expire>();
-  Sa* const sa = sad_.find(id_of(raw.state), read_mark(request.attributes));
+  Sa* const sa = sad_.find(to_id(raw.state), read_mark(request.attributes));
   require(sa != nullptr, ENOENT, "there is no such SA");
   require(!sa->larval, EINVAL, "the SA is larval");
+  // The kernel repeats a soft expiry that came from here.
+  if (request.sender.is_kernel && raw.hard == 0 && sa->dying) return;
   expire(*sa, raw.hard != 0, request.outcome);
 }
 
@@ -140,7 +132,7 @@ void Manager::expire(Sa& sa, bool hard, Outcome& outcome) {
 }
 
 void Manager::check_limits(Sa& sa, Outcome& outcome) {
-  const Expiry expiry = expiry_of(sa.settings.limits, sa.usage, sa.dying, clock_());
+  const Expiry expiry = expiry_of(watched_limits(sa), sa.usage, sa.dying, clock_());
   if (expiry != Expiry::none) expire(sa, expiry == Expiry::hard, outcome);
 }
 

@@ -40,6 +40,7 @@ class HighWaterMarks {
   Fingerprint fingerprint(const Sa& sa) const { return fingerprint_of(sa, salt_); }
   /// Returns the highest number that may have been sent, or 0.
   std::uint64_t find(const Fingerprint& key) const;
+  bool has(const Fingerprint& key) const { return marks_.contains(key); }
   /// Raises a mark. No number up to the mark may be lent before save(). A mark that is not `permanent` may be forgotten
   /// kForgetSeconds after `now`.
   void raise(const Fingerprint& key, std::uint64_t number, bool permanent, std::uint64_t now);

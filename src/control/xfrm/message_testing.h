@@ -54,6 +54,12 @@ class Message {
   void set_sequence(std::uint32_t sequence) {
     std::memcpy(bytes_.data() + offsetof(nlmsghdr, nlmsg_seq), &sequence, sizeof sequence);
   }
+  template <class Fixed>
+  void set_fixed(const Fixed& fixed) {
+    std::memcpy(bytes_.data() + sizeof(nlmsghdr), &fixed, sizeof fixed);
+  }
+  void append_word(std::uint32_t word) { append(word); }
+  void set_type(std::uint16_t type) { std::memcpy(bytes_.data() + offsetof(nlmsghdr, nlmsg_type), &type, sizeof type); }
   Bytes bytes() const {
     Bytes whole = bytes_;
     const auto length = static_cast<std::uint32_t>(whole.size());

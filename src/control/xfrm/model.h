@@ -148,6 +148,7 @@ struct Sa {
   bool larval = false;
   bool dying = false;              ///< A soft limit was reported.
   uid_t sender = 0;                ///< User who sent the SA.
+  std::string why_unsealed;        ///< Why nothing may be sealed with the SA of a kernel; empty: it may.
   std::uint64_t mapping_time = 0;  ///< Seconds since 1970 of the last MAPPING.
   /// The newest address and port of the peer, if they came too soon after that.
   std::optional<std::pair<Address, std::uint16_t>> moved_to;
@@ -191,6 +192,8 @@ struct Policy {
   bool dying = false;        ///< A soft limit was reported.
   std::uint64_t number = 0;  ///< Number in the order of additions; the SPD sets it.
 };
+
+bool has_hard_limit(const Limits& limits);
 
 /// Reports which limit has been reached.
 enum class Expiry : std::uint8_t { none, soft, hard };

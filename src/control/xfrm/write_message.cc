@@ -201,6 +201,25 @@ void MessageWriter::event(const Sa& sa, std::uint32_t asked, ReplyTo to) {
   end();
 }
 
+void MessageWriter::get_sa(const SaId& id, const Mark& mark) {
+  begin(XFRM_MSG_GETSA, NLM_F_REQUEST | NLM_F_ACK, {});
+  put(raw_id(id));
+  put_mark(mark, 0);
+  end();
+}
+
+void MessageWriter::set_replay(const Sa& sa) {
+  begin(XFRM_MSG_NEWAE, NLM_F_REQUEST | NLM_F_ACK | NLM_F_REPLACE, {});
+  xfrm_aevent_id raw{};
+  raw.sa_id = raw_id(sa.settings.id);
+  raw.saddr = raw_address(sa.settings.source);
+  raw.reqid = sa.settings.request;
+  put(raw);
+  put_replay(sa);
+  put_mark(sa.settings.mark, 0);
+  end();
+}
+
 void MessageWriter::put_policy_type(std::uint8_t type) {
   xfrm_userpolicy_type raw{};
   raw.type = type;

@@ -37,6 +37,10 @@ class MessageWriter {
   void mapping(const Sa& sa, const Address& new_source, std::uint16_t new_port);
   /// Writes NEWAE. `asked` has the bits XFRM_AE_RTHR and XFRM_AE_ETHR of thresholds to show.
   void event(const Sa& sa, std::uint32_t asked, ReplyTo to = {});
+  /// Writes the request for one SA.
+  void get_sa(const SaId& id, const Mark& mark);
+  /// Writes the request to set the kernel's replay state of an SA. Its usage stays.
+  void set_replay(const Sa& sa);
   /// Writes NEWPOLICY or UPDPOLICY.
   void policy(std::uint16_t type, const Policy& policy, ReplyTo to = {}, std::uint16_t flags = 0);
   /// Writes DELPOLICY.

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/xfrm/kernel_follower.h"
+
+#include <fmt/format.h>
+#include <linux/netlink.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <set>
+#include <system_error>
+#include <tuple>
+
+#include "control/xfrm/fields.h"
+#include "control/xfrm/read_message.h"
+#include "control/xfrm/write_message.h"
+
+namespace penumbra::control::xfrm {
+namespace {
+
+constexpr int kMostDatagrams = 4096;  // Of one call, so that clients get their turn.
+constexpr int kMostDrained = 100'000;
+
+std::uint16_t type_of(std::span<const std::uint8_t> message) {
+  return fixed_part<nlmsghdr>(message).nlmsg_type;
+}
+
+/// Returns the content of a message, or nothing if it is shorter than `Fixed`.
+template <class Fixed>
+std::optional<Fixed> fixed_of(std::span<const std::uint8_t> message) {
+  const auto payload = message.subspan(sizeof(nlmsghdr));
+  return payload.size() < sizeof(Fixed) ? std::nullopt : std::optional(fixed_part<Fixed>(payload));
+}
+
+std::span<const std::uint8_t> attributes_of(std::span<const std::uint8_t> message, std::size_t fixed) {
+  return message.subspan(std::min<std::size_t>(NLMSG_ALIGN(sizeof(nlmsghdr) + fixed), message.size()));
+}
+
+/// Returns a message of the kernel as a request.
+Buffer as_request(std::span<const std::uint8_t> message, std::uint16_t type) {
+  Buffer request(message.begin(), message.end());
+  auto head = fixed_part<nlmsghdr>(message);
+  head.nlmsg_type = type;
+  head.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+  std::memcpy(request.data(), &head, sizeof head);
+  return request;
+}
+
+/// Calls `visit` with the type and the bytes of each attribute, with its header.
+template <class Visit>
+void visit_attributes(std::span<const std::uint8_t> rest, const Visit& visit) {
+  while (rest.size() >= sizeof(nlattr)) {
+    const auto head = fixed_part<nlattr>(rest);
+    if (head.nla_len < sizeof head || head.nla_len > rest.size()) return;
+    visit(head.nla_type, rest.first(head.nla_len));
+    rest = rest.subspan(std::min<std::size_t>(NLMSG_ALIGN(head.nla_len), rest.size()));
+  }
+}
+
+/// True for the policies of sockets, whose directions follow those of others.
+bool is_of_socket(std::uint8_t direction) {
+  return direction >= XFRM_POLICY_MAX;
+}
+
+/// Returns the mark of a message about an SA.
+Mark mark_of(std::span<const std::uint8_t> message) {
+  Mark mark;
+  visit_attributes(attributes_of(message, sizeof(xfrm_usersa_info)),
+                   [&](std::uint16_t type, std::span<const std::uint8_t> bytes) {
+                     if (type != XFRMA_MARK || bytes.size() < sizeof(nlattr) + sizeof(xfrm_mark)) return;
+                     const auto raw = fixed_part<xfrm_mark>(bytes.subspan(sizeof(nlattr)));
+                     mark = {.value = raw.v, .mask = raw.m};
+                   });
+  return mark;
+}
+
+/// Returns the key of the policy in a message, or nothing if the policy is not for packets of IP or for a socket.
+std::optional<PolicyKey> key_in(std::span<const std::uint8_t> message) {
+  const auto raw = fixed_of<xfrm_userpolicy_info>(message);
+  if (!raw || is_of_socket(raw->dir)) return std::nullopt;
+  xfrm_userpolicy_id id{};
+  id.sel = raw->sel;
+  id.index = raw->index;
+  id.dir = raw->dir;
+  try {
+    return read_policy_key(id, Attributes(attributes_of(message, sizeof *raw)));
+  } catch (const Refused&) {
+    return std::nullopt;
+  }
+}
+
+/// Changes the request to add a policy: the new policy blocks the same packets.
+void block_instead(Buffer& request) {
+  xfrm_userpolicy_info raw{};
+  std::memcpy(&raw, &request[sizeof(nlmsghdr)], sizeof raw);
+  raw.action = XFRM_POLICY_BLOCK;
+  raw.share = XFRM_SHARE_ANY;
+  std::memcpy(&request[sizeof(nlmsghdr)], &raw, sizeof raw);
+  visit_attributes(attributes_of(request, sizeof raw), [&](std::uint16_t type, std::span<const std::uint8_t> bytes) {
+    const std::uint16_t padding = XFRMA_PAD;
+    const auto at = static_cast<std::size_t>(bytes.data() - request.data()) + offsetof(nlattr, nla_type);
+    if (type == XFRMA_TMPL) std::memcpy(&request[at], &padding, sizeof padding);
+  });
+}
+
+bool is_same(const Policy& a, const Policy& b) {
+  const auto fields = [](const Policy& policy) {
+    return std::tie(policy.index, policy.priority, policy.action, policy.flags, policy.templates, policy.limits);
+  };
+  return key_of(a) == key_of(b) && fields(a) == fields(b);
+}
+
+}  // namespace
+
+KernelFollower::KernelFollower(KernelLink& link, Manager& manager, Takeover::HasOffload has_offload)
+    : link_(link), manager_(manager), takeover_(link, manager, std::move(has_offload)) {
+  manager_.follow_kernel();
+}
+
+KernelFollower::Answer KernelFollower::repeat(Buffer request, Outcome& outcome) {
+  Sender kernel{.user = 0, .port = 0, .groups = 0, .wants_text = true, .is_kernel = true};
+  outcome.replies.clear();
+  manager_.handle(kernel, request, outcome);
+  Answer answer;
+  for (const Buffer& reply : outcome.replies) {
+    const auto raw = fixed_of<nlmsgerr>(reply);
+    if (type_of(reply) != NLMSG_ERROR || !raw) continue;
+    answer.error = -raw->error;
+    visit_attributes(attributes_of(reply, sizeof(nlmsgerr)),
+                     [&](std::uint16_t type, std::span<const std::uint8_t> bytes) {
+                       if (type != NLMSGERR_ATTR_MSG) return;
+                       const auto text = bytes.subspan(sizeof(nlattr));
+                       answer.reason.assign(text.begin(), std::ranges::find(text, 0));
+                     });
+  }
+  outcome.replies.clear();
+  return answer;
+}
+
+void KernelFollower::repeat_removal(Buffer request, Outcome& outcome) {
+  const int error = repeat(std::move(request), outcome).error;
+  if (error != 0 && error != ESRCH && error != ENOENT) needs_synchronization_ = true;
+}
+
+void KernelFollower::take(std::span<const std::uint8_t> message, Outcome& outcome) {
+  switch (type_of(message)) {
+    case XFRM_MSG_NEWSA:
+    case XFRM_MSG_UPDSA: {
+      // The message of an update has what the daemon sent, and the kernel may have kept something else.
+      const auto raw = fixed_of<xfrm_usersa_info>(message);
+      if (!raw) return;
+      pending_.emplace_back(to_id(*raw), mark_of(message));
+      return;
+    }
+    case XFRM_MSG_DELSA:
+    case XFRM_MSG_FLUSHSA:
+    case XFRM_MSG_EXPIRE:
+      take_pending(outcome);
+      return repeat_removal(as_request(message, type_of(message)), outcome);
+    case XFRM_MSG_MIGRATE:
+      take_pending(outcome);
+      return migrate(message, outcome);
+    case XFRM_MSG_NEWPOLICY:
+    case XFRM_MSG_UPDPOLICY:
+      return put_policy(message, outcome);
+    case XFRM_MSG_DELPOLICY:
+      return remove_policy(message, outcome);
+    case XFRM_MSG_FLUSHPOLICY:
+    case XFRM_MSG_POLEXPIRE:
+      return repeat_removal(as_request(message, type_of(message)), outcome);
+    case XFRM_MSG_GETDEFAULT:
+      repeat(as_request(message, XFRM_MSG_SETDEFAULT), outcome);
+      return;
+    default:
+      return;
+  }
+}
+
+void KernelFollower::take_pending(Outcome& outcome) {
+  if (!pending_.empty()) takeover_.take_changed(std::exchange(pending_, {}), outcome);
+}
+
+void KernelFollower::put_policy(std::span<const std::uint8_t> message, Outcome& outcome) {
+  const auto raw = fixed_of<xfrm_userpolicy_info>(message);
+  if (!raw || is_of_socket(raw->dir)) return;
+  Buffer request = as_request(message, XFRM_MSG_UPDPOLICY);
+  const Answer answer = repeat(request, outcome);
+  if (answer.error == 0) return;
+  // Packets that the policy protects must not pass in clear.
+  block_instead(request);
+  const bool blocks = repeat(std::move(request), outcome).error == 0;
+  const std::string text = fmt::format("the kernel's policy with index {} is not used{}: {}", raw->index,
+                                       blocks ? ", and its packets are dropped" : "", answer.reason);
+  if (takeover_.warn(text)) ++manager_.kernel().refused_policies;
+}
+
+void KernelFollower::remove_policy(std::span<const std::uint8_t> message, Outcome& outcome) {
+  auto id = fixed_of<xfrm_userpolicy_id>(message);
+  if (!id || is_of_socket(id->dir)) return;
+  Buffer request = as_request(message, XFRM_MSG_DELPOLICY);
+  visit_attributes(attributes_of(message, sizeof *id), [&](std::uint16_t type, std::span<const std::uint8_t> bytes) {
+    if (type != XFRMA_POLICY || bytes.size() < sizeof(nlattr) + sizeof(xfrm_userpolicy_info)) return;
+    id->index = fixed_part<xfrm_userpolicy_info>(bytes.subspan(sizeof(nlattr))).index;
+    std::memcpy(&request[sizeof(nlmsghdr)], &*id, sizeof *id);
+  });
+  repeat_removal(std::move(request), outcome);
+}
+
+void KernelFollower::migrate(std::span<const std::uint8_t> message, Outcome& outcome) {
+  if (!fixed_of<xfrm_userpolicy_id>(message)) return;
+  // Each move is an attribute here, and a request has one attribute with all moves.
+  const std::size_t fixed = NLMSG_ALIGN(sizeof(nlmsghdr) + sizeof(xfrm_userpolicy_id));
+  Buffer request = as_request(message.first(std::min(fixed, message.size())), XFRM_MSG_MIGRATE);
+  Buffer moves(sizeof(nlattr));
+  visit_attributes(attributes_of(message, sizeof(xfrm_userpolicy_id)),
+                   [&](std::uint16_t type, std::span<const std::uint8_t> bytes) {
+                     if (type == XFRMA_MIGRATE) {
+                       moves.insert(moves.end(), bytes.begin() + sizeof(nlattr), bytes.end());
+                       return;
+                     }
+                     request.insert(request.end(), bytes.begin(), bytes.end());
+                     request.resize(NLMSG_ALIGN(request.size()));
+                   });
+  const nlattr head{.nla_len = static_cast<std::uint16_t>(moves.size()), .nla_type = XFRMA_MIGRATE};
+  std::memcpy(moves.data(), &head, sizeof head);
+  request.insert(request.end(), moves.begin(), moves.end());
+  const auto length = static_cast<std::uint32_t>(request.size());
+  std::memcpy(request.data(), &length, sizeof length);
+  repeat(std::move(request), outcome);
+  // The kernel may move fewer SAs than the manager.
+  needs_synchronization_ = true;
+}
+
+void KernelFollower::receive(Outcome& outcome) {
+  for (int i = 0; i < kMostDatagrams; ++i) {
+    const auto received = link_.receive([&](std::span<const std::uint8_t> message) { take(message, outcome); });
+    if (received == KernelLink::Received::nothing) break;
+    if (received != KernelLink::Received::overrun) continue;
+    ++manager_.kernel().overruns;
+    needs_synchronization_ = true;
+  }
+  take_pending(outcome);
+  if (needs_synchronization_) return synchronize(outcome);
+  manager_.save_marks({}, outcome);
+}
+
+void KernelFollower::synchronize(Outcome& outcome) {
+  needs_synchronization_ = false;
+  // Earlier notifications must not undo what the later dumps tell.
+  for (int i = 0; i < kMostDrained; ++i) {
+    const auto received = link_.receive([&](std::span<const std::uint8_t> message) { take(message, outcome); });
+    if (received == KernelLink::Received::nothing) break;
+    if (received == KernelLink::Received::overrun) ++manager_.kernel().overruns;
+  }
+  take_pending(outcome);
+  needs_synchronization_ = false;
+  put_defaults(outcome);
+  put_sas(outcome);
+  put_policies(outcome);
+  if (was_synchronized_) ++manager_.kernel().resyncs;
+  was_synchronized_ = true;
+  manager_.save_marks({}, outcome);
+}
+
+std::vector<Buffer> KernelFollower::dump(std::uint16_t type) {
+  Buffer request;
+  MessageWriter writer(request);
+  writer.begin(type, NLM_F_REQUEST | NLM_F_DUMP, {});
+  if (type == XFRM_MSG_GETSA) {
+    writer.put(xfrm_usersa_id{});
+  } else {
+    writer.put(xfrm_userpolicy_id{});
+  }
+  writer.end();
+  std::vector<Buffer> found;
+  const int error = link_.ask(
+      request, [&](std::span<const std::uint8_t> message) { found.emplace_back(message.begin(), message.end()); });
+  if (error != 0) {
+    throw std::system_error(error, std::generic_category(), "xfrm: the kernel does not list its SAs and policies");
+  }
+  // A dump lists the newest entry first.
+  std::ranges::reverse(found);
+  return found;
+}
+
+void KernelFollower::put_defaults(Outcome& outcome) {
+  Buffer request;
+  MessageWriter writer(request);
+  writer.begin(XFRM_MSG_GETDEFAULT, NLM_F_REQUEST | NLM_F_ACK, {});
+  writer.put(xfrm_userpolicy_default{});
+  writer.end();
+  // Kernels before 5.15 have no defaults, and let pass what no policy is for.
+  link_.ask(request, [&](std::span<const std::uint8_t> message) { take(message, outcome); });
+}
+
+void KernelFollower::put_sas(Outcome& outcome) {
+  const std::vector<Buffer> dumped = dump(XFRM_MSG_GETSA);
+  std::set<std::pair<SaId, Mark>> ids;
+  for (const Buffer& message : dumped) {
+    if (const auto raw = fixed_of<xfrm_usersa_info>(message)) ids.emplace(to_id(*raw), mark_of(message));
+  }
+  manager_.retain_sas([&](const SaSettings& sa) { return ids.contains({sa.id, sa.mark}); }, outcome);
+  takeover_.take_dumped(dumped, outcome);
+}
+
+void KernelFollower::put_policies(Outcome& outcome) {
+  const std::vector<Buffer> dumped = dump(XFRM_MSG_GETPOLICY);
+  std::multimap<std::uint32_t, PolicyKey> keys;
+  for (const Buffer& message : dumped) {
+    const auto raw = fixed_of<xfrm_userpolicy_info>(message);
+    if (const auto key = key_in(message); raw && key) keys.emplace(raw->index, *key);
+  }
+  const auto stays = [&](const Policy& policy) {
+    const auto [first, end] = keys.equal_range(policy.index);
+    return std::any_of(first, end, [&](const auto& entry) { return entry.second == key_of(policy); });
+  };
+  manager_.retain_policies(stays, outcome);
+  for (const Buffer& message : dumped) {
+    if (!has_policy(message)) put_policy(message, outcome);
+  }
+}
+
+bool KernelFollower::has_policy(std::span<const std::uint8_t> message) {
+  const auto raw = fixed_of<xfrm_userpolicy_info>(message);
+  if (!raw || is_of_socket(raw->dir)) return false;
+  try {
+    const Policy told = read_policy(*raw, Attributes(attributes_of(message, sizeof *raw)), 0);
+    const Policy* const known = manager_.find_policy(key_of(told));
+    return known != nullptr && is_same(*known, told);
+  } catch (const Refused&) {
+    return false;
+  }
+}
+
+void KernelFollower::forward(const std::vector<Notification>& notifications) {
+  for (const Notification& one : notifications) {
+    const std::uint16_t type = type_of(one.message);
+    if (type != XFRM_MSG_EXPIRE && type != XFRM_MSG_ACQUIRE) continue;
+    const int error = link_.ask(as_request(one.message, type), [](std::span<const std::uint8_t>) {});
+    // The daemon may have deleted the SA in the meantime.
+    if (error == 0 || error == ENOENT || error == ESRCH) continue;
+    takeover_.warn(fmt::format("the kernel does not pass on {} to the daemon: {}",
+                               type == XFRM_MSG_EXPIRE ? "an expiry" : "a request for an SA", std::strerror(error)));
+  }
+}
+
+}  // namespace penumbra::control::xfrm
