@@ -12,7 +12,7 @@ install(DIRECTORY python/penumbra DESTINATION lib/python3/dist-packages PATTERN 
 install(FILES packaging/penumbra.service packaging/penumbra-tls-engine.service packaging/penumbra-xfrm.service
         DESTINATION lib/systemd/system)
 install(FILES packaging/penumbra.sysusers DESTINATION lib/sysusers.d RENAME penumbra.conf)
-install(FILES packaging/router.yaml packaging/xfrm-daemon.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/penumbra)
+install(FILES packaging/router.yaml packaging/xfrm-daemon.conf packaging/xfrm-kernel.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/penumbra)
 install(DIRECTORY DESTINATION /etc/penumbra)
 
 set(CPACK_GENERATOR DEB)
