@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `penumbra tls setup` and `penumbra tls status`.
+// `penumbra tls`, with its subcommands `setup` and `status`.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -12,6 +12,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 
@@ -20,7 +21,9 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/tls_reference.h"
 #include "crypto/rsa/ifma.h"
+#include "crypto/rsa/key_file.h"
 #include "crypto/rsa_engine/message.h"
 
 namespace penumbra::cli {
@@ -115,8 +118,23 @@ void check_certificate(const std::string& name) {
   }
 }
 
+/// Returns whether a file has a key reference. Keys of other kinds are the business of HAProxy.
+bool has_reference(const std::string& name) {
+  try {
+    return rsa::KeyFile(name, rsa::Readers::anybody).is_reference();
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+}
+
 void set_up_tls(const SetupOptions& options) {
   check_certificate(options.certificate);
+  if ((options.is_plain || options.engine.empty()) && has_reference(options.certificate)) {
+    throw Failure(ExitCode::usage,
+                  fmt::format("'{}' has a reference, whose key only `penumbra tls-engine` has; give its socket with "
+                              "'--engine', and no '--plain'",
+                              options.certificate));
+  }
   if (!options.is_plain && options.engine.empty() && !rsa::has_ifma()) {
     log_warning("tls: this CPU has no AVX512-IFMA, so the provider leaves every signature to OpenSSL");
   }
@@ -209,11 +227,13 @@ void set_up_setup(CLI::App& command) {
 void set_up_command(CLI::App& command) {
   command.require_subcommand(1);
   set_up_setup(command);
+  set_up_reference(command);
   set_up_status(command);
 }
 
-const bool kTlsCommand =
-    register_command({"tls", "Configure HAProxy for RSA signatures in batches, and show counters", set_up_command});
+const bool kTlsCommand = register_command(
+    {"tls", "Configure HAProxy for RSA signatures in batches, write references to keys, and show counters",
+     set_up_command});
 
 }  // namespace
 }  // namespace penumbra::cli

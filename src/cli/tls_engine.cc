@@ -10,6 +10,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "crypto/rsa/ifma.h"
 #include "crypto/rsa_engine/measure.h"
 #include "crypto/rsa_engine/message.h"
+#include "crypto/rsa_engine/own_keys.h"
 #include "crypto/rsa_engine/server.h"
 
 namespace penumbra::cli {
@@ -27,7 +29,7 @@ namespace {
 using rsa_engine::FormOnThread;
 
 struct EngineOptions {
-  std::string socket = rsa_engine::kDefaultSocket, group, form = "auto";
+  std::string socket = rsa_engine::kDefaultSocket, group, keys, form = "auto";
   unsigned threads = 1;
 };
 
@@ -77,13 +79,28 @@ std::vector<FormOnThread> make_forms(const EngineOptions& options) {
   return forms;
 }
 
+/// Reads the keys before the slow start of a GPU, so that a fault is seen at once.
+rsa_engine::OwnKeys read_keys(const EngineOptions& options) {
+  if (options.keys.empty()) return {};
+  try {
+    rsa_engine::OwnKeys keys(options.keys);
+    log_info(fmt::format("tls-engine: {} {} of {}", keys.size(), keys.size() == 1 ? "key" : "keys", options.keys));
+    return keys;
+  } catch (const std::system_error&) {
+    throw;  // of the operating system, and not of the files
+  } catch (const std::runtime_error& error) {
+    throw Failure(ExitCode::bad_input, fmt::format("--keys: {}", error.what()));
+  }
+}
+
 void run_engine(const EngineOptions& options) {
   const Interruption interruption;
   forbid_dumps();
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  rsa_engine::OwnKeys keys = read_keys(options);
   const std::filesystem::path socket = options.socket;
   if (socket.has_parent_path()) std::filesystem::create_directories(socket.parent_path());
-  rsa_engine::Server server({.socket = socket, .group = options.group}, make_forms(options));
+  rsa_engine::Server server({.socket = socket, .group = options.group}, make_forms(options), std::move(keys));
   log_info(fmt::format("tls-engine: listening on {}", socket.string()));
   server.run(interruption.descriptor());
   log_info("tls-engine: ended");
@@ -96,6 +113,11 @@ void set_up_engine(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--group", options->group, "Group that may connect too, such as HAProxy's")->type_name("GROUP");
   command
+      .add_option("--keys", options->keys,
+                  "Folder of RSA keys in PEM, with which whoever may connect can sign and decrypt by references "
+                  "(`penumbra tls reference`)")
+      ->type_name("FOLDER");
+  command
       .add_option(
           "--form", options->form,
           "Code that computes: by measurement at the start (auto), AVX512-IFMA, a GPU, or the slow plain source")
@@ -106,7 +128,8 @@ void set_up_engine(CLI::App& command) {
       ->type_name("N")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  command.footer("Ends with SIGTERM. HAProxy then goes on without it. See docs/tls.md.");
+  command.footer(
+      "Ends with SIGTERM. HAProxy then goes on without it, but with references all handshakes fail. See docs/tls.md.");
   command.callback([options] { run_engine(*options); });
 }
 

@@ -22,7 +22,8 @@ inline constexpr char kDefaultSocket[] = "/run/penumbra-tls/engine.sock";
 enum class MessageKind : std::uint32_t {
   open,          ///< From the client: asks for a region. The number is kProtocolVersion.
   region,        ///< From the engine, with the descriptor of the region. The number is kProtocolVersion.
-  add_key,       ///< From the client: the number that requests name, and the key.
+  add_key,       ///< From the client: the number that requests name, and the key. Its public part alone
+                 ///< names a key of the engine itself.
   key_added,     ///< From the engine: requests may name the number.
   key_refused,   ///< From the engine.
   remove_key,    ///< From the client. No later request names the number.

@@ -11,6 +11,7 @@
 #include <exception>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "base/unix_socket.h"
 
@@ -35,12 +36,15 @@ FileDescriptor listen_for(const ServerSettings& settings) {
 
 }  // namespace
 
-Server::Server(const ServerSettings& settings, std::vector<FormOnThread> forms)
+Server::Server(const ServerSettings& settings, std::vector<FormOnThread> forms, OwnKeys own_keys)
     : settings_(settings),
+      own_keys_(std::move(own_keys)),
       lock_(lock_socket(settings.socket)),
       listening_(listen_for(settings)),
       batcher_(std::move(forms), counters_),
-      room_(kMostMessage) {}
+      room_(kMostMessage) {
+  count(counters_.own_keys, own_keys_.size());
+}
 
 Server::~Server() {
   unlink(settings_.socket.c_str());
@@ -55,7 +59,7 @@ void Server::accept_client() {
     count(counters_.refused_clients);
     return;
   }
-  sessions_.push_back(std::make_shared<Session>(std::move(socket), counters_));
+  sessions_.push_back(std::make_shared<Session>(std::move(socket), own_keys_, counters_));
 }
 
 /// Returns false if the connection has ended.

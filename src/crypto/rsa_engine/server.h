@@ -11,6 +11,7 @@
 
 #include "base/file_descriptor.h"
 #include "crypto/rsa_engine/batcher.h"
+#include "crypto/rsa_engine/own_keys.h"
 #include "crypto/rsa_engine/session.h"
 
 namespace penumbra::rsa_engine {
@@ -18,7 +19,7 @@ namespace penumbra::rsa_engine {
 struct ServerSettings {
   std::filesystem::path socket;
   std::string group;               ///< May connect too; empty: only the owner and root.
-  std::uint64_t most_keys = 4096;  ///< Of all clients.
+  std::uint64_t most_keys = 4096;  ///< Of all clients. References are not limited.
   std::size_t most_clients = 256;
 };
 
@@ -26,7 +27,7 @@ struct ServerSettings {
 class Server {
  public:
   /// Listens. Throws std::system_error, also if another process has the socket.
-  Server(const ServerSettings& settings, std::vector<FormOnThread> forms);
+  Server(const ServerSettings& settings, std::vector<FormOnThread> forms, OwnKeys own_keys = {});
   /// Removes the socket.
   ~Server();
   Server(const Server&) = delete;
@@ -41,6 +42,7 @@ class Server {
   bool serve(Session& session, bool is_readable);
 
   const ServerSettings settings_;
+  const OwnKeys own_keys_;
   Counters counters_{};
   FileDescriptor lock_, listening_;
   Batcher batcher_;

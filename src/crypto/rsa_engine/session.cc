@@ -38,17 +38,26 @@ bool Session::open() {
   return send_message(socket_.get(), {MessageKind::region, kProtocolVersion}, {}, descriptor.get());
 }
 
+/// Returns the key of the parts, or the engine's own key that they name; null if the client shall not have it. The
+/// limit is for keys of clients, so that no client deprives others of the engine's keys.
+std::shared_ptr<StoredKey> Session::key_of(const rsa::KeyParts& parts, Batcher& batcher,
+                                           std::uint64_t most_keys) const {
+  if (is_reference(parts)) return own_keys_.find(parts);
+  try {
+    auto key = batcher.make_key();
+    rsa::expand(parts, key->key());
+    return counters_.keys < most_keys ? key : nullptr;
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
 bool Session::add_key(std::uint32_t number, std::span<const std::uint8_t> rest, Batcher& batcher,
                       std::uint64_t most_keys) {
   if (number >= keys_.size() || keys_[number] != nullptr) return false;
   const auto parts = read_key(rest);
   if (!parts) return false;
-  try {
-    auto key = batcher.make_key();
-    rsa::expand(*parts, key->key());
-    if (counters_.keys < most_keys) keys_[number] = std::move(key);
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the client learns it
-  }
+  keys_[number] = key_of(*parts, batcher, most_keys);
   const bool is_added = keys_[number] != nullptr;
   count(is_added ? counters_.keys : counters_.refused_keys);
   return send_message(socket_.get(), {is_added ? MessageKind::key_added : MessageKind::key_refused, number});

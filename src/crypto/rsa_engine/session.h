@@ -11,15 +11,17 @@
 #include "base/file_descriptor.h"
 #include "crypto/rsa_engine/batcher.h"
 #include "crypto/rsa_engine/message.h"
+#include "crypto/rsa_engine/own_keys.h"
 #include "crypto/rsa_engine/region.h"
 
 namespace penumbra::rsa_engine {
 
-/// A client on a socket, with its region and keys. The client may be hostile: it has a region of its own, names keys of
-/// its own only, and receives nothing but answers to its requests.
+/// A client on a socket, with its region and keys. The client may be hostile: it has a region of its own, and receives
+/// nothing but answers to its requests. It names keys that it has sent, and the engine's own keys by references.
 class Session final : public Client {
  public:
-  Session(FileDescriptor socket, Counters& counters) : socket_(std::move(socket)), counters_(counters) {}
+  Session(FileDescriptor socket, const OwnKeys& own_keys, Counters& counters)
+      : socket_(std::move(socket)), own_keys_(own_keys), counters_(counters) {}
 
   int socket() const { return socket_.get(); }
   bool is_gone() const override { return is_gone_.load(std::memory_order_acquire); }
@@ -41,9 +43,11 @@ class Session final : public Client {
  private:
   bool open();
   bool add_key(std::uint32_t number, std::span<const std::uint8_t> rest, Batcher& batcher, std::uint64_t most_keys);
+  std::shared_ptr<StoredKey> key_of(const rsa::KeyParts& parts, Batcher& batcher, std::uint64_t most_keys) const;
   bool send_counters() const;
 
   FileDescriptor socket_;
+  const OwnKeys& own_keys_;
   Counters& counters_;
   std::unique_ptr<MappedRegion> region_;
   std::unique_ptr<RingReader> requests_;

@@ -44,7 +44,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const FileDescriptor client(ends[1]);
   Counters counters{};
   Batcher batcher({}, counters);
-  const auto session = std::make_shared<Session>(FileDescriptor(ends[0]), counters);
+  const OwnKeys own_keys;
+  const auto session = std::make_shared<Session>(FileDescriptor(ends[0]), own_keys, counters);
   if (!session->handle({{MessageKind::open, kProtocolVersion}, {}}, batcher, 2)) std::abort();
   bool is_whole = true;
   while (is_whole && input.size() >= 2 + sizeof(MessageHead)) {
