@@ -215,7 +215,7 @@ test-openssl: setup-test build $(VENV)/.ready ## the provider with OpenSSL 3.5 o
 	$(call build,release,all)
 	@tools/unpack-openssl $(OPENSSL_FOLDER)
 	@PENUMBRA_OPENSSL=$(abspath $(OPENSSL_FOLDER)) $(VENV)/bin/pytest -q -rs tests/test_tls_other_openssl.py tests/test_rsa_vectors.py \
-	  tests/test_tls_certificates.py tests/test_tls.py -k "not haproxy"
+	  tests/test_tls_certificates.py tests/test_tls.py tests/test_tls_references.py -k "not haproxy"
 
 # libreswan is unpacked in this folder.
 LIBRESWAN_FOLDER ?= build/libreswan

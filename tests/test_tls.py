@@ -193,7 +193,7 @@ def settled_counters(folder, least):
 
     def settled():
         sums, files = counters(folder / "haproxy")
-        ended = sum(sums.get(name, 0) for name in ("answered", "abandoned", "fell-back"))
+        ended = sum(sums.get(name, 0) for name in ("answered", "abandoned", "fell-back", "failed"))
         is_settled = files and sums["in-flight"] == 0 and sums["taken"] == ended and sums["answered"] >= least
         return sums if is_settled else None
 

@@ -71,6 +71,7 @@ void Engine::end() {
 }
 
 bool Engine::submit(const std::shared_ptr<Request>& request) {
+  if (request->key.is_reference()) return remote_ != nullptr && remote_->submit(request);
   if (remote_ != nullptr && counters_.in_flight != 0 && remote_->submit(request)) return true;
   {
     const std::scoped_lock lock(mutex_);
@@ -83,8 +84,14 @@ bool Engine::submit(const std::shared_ptr<Request>& request) {
   return true;
 }
 
-/// Queues a request for which `penumbra tls-engine` has no result. Without memory, the job takes OpenSSL's own code.
+/// Queues a request for which `penumbra tls-engine` has no result. Without memory, the job takes OpenSSL's own code. A
+/// request of a key reference fails.
 void Engine::take_back(std::shared_ptr<Request> request) {
+  if (request->key.is_reference()) {
+    finish(*request, false);
+    const std::scoped_lock lock(mutex_);
+    return let_counters_be_written();
+  }
   try {
     const std::scoped_lock lock(mutex_);
     queue_.push_back(request);
@@ -149,7 +156,7 @@ void Engine::serve(unsigned thread) {
 
 /// A job that is paused without work may end at any time: its connection is served late, or ends.
 bool Engine::has_paused_jobs() const {
-  return counters_.taken != counters_.answered + counters_.abandoned + counters_.fell_back;
+  return counters_.taken != counters_.answered + counters_.abandoned + counters_.fell_back + counters_.failed;
 }
 
 /// Waits for requests. Returns false if the engine ends and the queue is empty. One thread writes the counters every

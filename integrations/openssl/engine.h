@@ -33,7 +33,8 @@ struct Settings {
 };
 
 /// Belongs to the process that made it. Passes operations to `penumbra tls-engine`, if the settings name its socket and
-/// it is there, but never a lone one: OpenSSL's code in this process is the fastest for one.
+/// it is there, but never a lone one: OpenSSL's code in this process is the fastest for one. Operations of key
+/// references are passed always, and never run here.
 class Engine {
  public:
   /// Starts the threads. Throws std::system_error if the operating system refuses threads, descriptors or locked
@@ -44,7 +45,8 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Returns false if the queue is full. The caller then keeps the request.
+  /// Returns false if the queue is full, or no `penumbra tls-engine` is set for a key reference. The caller then keeps
+  /// the request.
   bool submit(const std::shared_ptr<Request>& request);
 
  private:

@@ -3,9 +3,8 @@
 // A private operation as an asynchronous job of OpenSSL (ASYNC_start_job(3)).
 #include <openssl/async.h>
 
-#include <algorithm>
-#include <exception>
 #include <memory>
+#include <utility>
 
 #include "provider.h"
 
@@ -67,25 +66,17 @@ bool wait_for(const Request& request) {
   return false;
 }
 
-/// Gives an operation to the engine. Returns null if OpenSSL's own code shall run it.
-Connection* begin(Engine* engine, Counters& counters, Key& key, const unsigned char* input) {
+/// Gives an operation to the engine. Returns null if the engine does not take it.
+Connection* begin_in_job(Provider& provider, Key& key, const unsigned char* input) {
   ASYNC_WAIT_CTX* const context = ASYNC_get_wait_ctx(ASYNC_get_current_job());
   Connection* connection = find_connection(context);
   const std::shared_ptr<Wakeup> wakeup = connection != nullptr ? connection->wakeup : Wakeup::make();
-  if (engine == nullptr || wakeup == nullptr) {
-    count(counters.refused);
-    return nullptr;
-  }
-  auto request = std::make_shared<Request>(key, wakeup);
-  std::copy_n(input, key.bytes(), request->input.data());
-  if (!engine->submit(request)) {
-    count(counters.refused);
-    return nullptr;
-  }
-  if (connection == nullptr) connection = add_connection(context, wakeup, counters);
+  auto request = provider.begin_operation(key, wakeup, input);
+  if (request == nullptr) return nullptr;
+  if (connection == nullptr) connection = add_connection(context, wakeup, provider.counters());
   if (connection == nullptr) {
     request->is_abandoned.store(true, std::memory_order_release);
-    count(counters.fell_back);
+    provider.end_operation(*request, false, nullptr);
     return nullptr;
   }
   connection->request = std::move(request);
@@ -101,18 +92,18 @@ bool Provider::is_in_job() {
 }
 
 bool Provider::run_by_job(Key& key, const unsigned char* input, unsigned char* output) {
-  Connection* const connection = begin(engine(), counters_, key, input);
+  Connection* const connection = begin_in_job(*this, key, input);
   if (connection == nullptr) return false;
   // The stack of a job that is never resumed is never unwound. So it owns nothing while the job is paused.
   Request& request = *connection->request;
-  const bool is_right = wait_for(request) && request.is_right;
-  if (is_right) {
-    std::copy_n(request.output.data(), key.bytes(), output);
-  } else {
-    request.is_abandoned.store(true, std::memory_order_release);
+  bool is_done = wait_for(request);
+  if (!is_done && key.is_reference()) {
+    request.wait();
+    is_done = true;
   }
+  const bool is_right = end_operation(request, is_done, output);
+  if (!is_right) request.is_abandoned.store(true, std::memory_order_release);
   connection->request.reset();
-  count(is_right ? counters_.answered : counters_.fell_back);
   return is_right;
 }
 

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "crypto/rsa/private_key.h"
 #include "crypto/rsa_engine/message.h"
 #include "crypto/secret_memory.h"
 
@@ -47,15 +48,26 @@ class PartOfKey {
 
 }  // namespace
 
+Key::Key(Pkey pkey)
+    : pkey_(std::move(pkey)), is_reference_(rsa::is_reference(PartOfKey(pkey_.get(), OSSL_PKEY_PARAM_RSA_D).bytes())) {}
+
 bool Key::has_private() const {
   return PartOfKey(pkey_.get(), OSSL_PKEY_PARAM_RSA_D).exists();
 }
 
-/// Passes the parts of the key to a receiver. Returns false if it has no two primes with their exponents.
+/// Passes the parts of the key, or the public ones of a reference, to a receiver. Returns false if a key has no two
+/// primes with their exponents.
 bool Key::pass_parts(const std::function<void(const rsa::KeyParts&)>& receiver) const {
   const EVP_PKEY* const key = pkey_.get();
   if (PartOfKey(key, OSSL_PKEY_PARAM_RSA_FACTOR3).exists()) return false;
   const PartOfKey modulus(key, OSSL_PKEY_PARAM_RSA_N), public_exponent(key, OSSL_PKEY_PARAM_RSA_E);
+  if (is_reference_) {
+    rsa::KeyParts public_parts;
+    public_parts.modulus = modulus.bytes();
+    public_parts.public_exponent = public_exponent.bytes();
+    receiver(public_parts);
+    return true;
+  }
   const PartOfKey prime1(key, OSSL_PKEY_PARAM_RSA_FACTOR1), prime2(key, OSSL_PKEY_PARAM_RSA_FACTOR2);
   const PartOfKey exponent1(key, OSSL_PKEY_PARAM_RSA_EXPONENT1), exponent2(key, OSSL_PKEY_PARAM_RSA_EXPONENT2);
   const PartOfKey coefficient(key, OSSL_PKEY_PARAM_RSA_COEFFICIENT1);

@@ -22,11 +22,11 @@ namespace penumbra::tls {
 
 inline constexpr unsigned kMostThreads = 16;
 
-/// Counts its references: the application's, and one for each request in flight.
+/// Counts its owners: the application, and each request in flight.
 class Key {
  public:
-  /// Holds one reference for the caller.
-  explicit Key(Pkey pkey) : pkey_(std::move(pkey)) {}
+  /// The caller is the owner.
+  explicit Key(Pkey pkey);
   Key(const Key&) = delete;
   Key& operator=(const Key&) = delete;
 
@@ -38,6 +38,8 @@ class Key {
   EVP_PKEY* pkey() const { return pkey_.get(); }
   std::size_t bytes() const { return static_cast<std::size_t>(EVP_PKEY_get_size(pkey_.get())); }
   bool has_private() const;
+  /// Returns whether only `penumbra tls-engine` has the secret (`penumbra tls reference`).
+  bool is_reference() const { return is_reference_; }
   /// Returns whether batches take operations of this key. The first call checks the key.
   bool is_taken();
   /// Returns the expansion for a thread of the engine, and null if the operating system refuses the locked memory. Only
@@ -48,7 +50,8 @@ class Key {
   bool run_alone(OSSL_LIB_CTX* library, const unsigned char* input, unsigned char* output) const;
   /// Returns whether `output` is the result of the private operation, by OpenSSL's public operation.
   bool is_result(OSSL_LIB_CTX* library, const unsigned char* input, const unsigned char* output) const;
-  /// Writes the key for a message to `penumbra tls-engine`. Returns its size; 0 if `room` is too small.
+  /// Writes the key for a message to `penumbra tls-engine`, and of a reference the public part. Returns its size; 0 if
+  /// `room` is too small.
   std::size_t write(std::span<std::uint8_t> room) const;
   /// Returns whether the caller holds the only reference.
   bool has_one_owner() const { return references_.load(std::memory_order_acquire) == 1; }
@@ -65,6 +68,7 @@ class Key {
 
   std::atomic<int> references_{1};
   Pkey pkey_;
+  const bool is_reference_;
   std::once_flag checked_;
   bool is_taken_ = false;
   std::array<Expansion, kMostThreads> expansions_;

@@ -10,11 +10,13 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 namespace penumbra::tls {
 namespace {
@@ -104,10 +106,20 @@ Engine* Provider::engine() {
   try {
     engine_ = new Engine(library_, settings_, counters_);
   } catch (const std::exception&) {
-    return nullptr;
+    engine_ = nullptr;
   }
   started_.store(process, std::memory_order_release);
   return engine_;
+}
+
+/// Returns the engine for an operation. A key reference waits until another thread has started the engine.
+Engine* Provider::engine_for(const Key& key) {
+  Engine* found = engine();
+  while (found == nullptr && key.is_reference() && started_.load(std::memory_order_acquire) != getpid()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    found = engine();
+  }
+  return found;
 }
 
 namespace {

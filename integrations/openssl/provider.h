@@ -9,6 +9,8 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <memory>
+#include <string>
 
 #include "counters.h"
 #include "engine.h"
@@ -34,11 +36,20 @@ class Provider {
   /// Returns whether an asynchronous job calls. Counts the operation otherwise.
   bool is_in_job();
   /// Runs the private operation of a key by the engine. An asynchronous job calls, and the engine takes the key. Input
-  /// and output have the key's bytes. Returns false if the caller shall take OpenSSL's own code.
+  /// and output have the key's bytes. Returns false if the caller shall take OpenSSL's own code, which fails for a key
+  /// reference: then there is an error of OpenSSL.
   bool run_by_job(Key& key, const unsigned char* input, unsigned char* output);
+  /// Does the same for a key reference without a job, so that the thread waits for the engine.
+  bool run_and_block(Key& key, const unsigned char* input, unsigned char* output);
+  /// Gives an operation to the engine. Returns null if the engine does not take it, with an error for a key reference.
+  std::shared_ptr<Request> begin_operation(Key& key, const std::shared_ptr<Wakeup>& wakeup, const unsigned char* input);
+  /// Copies a right result, and counts how the operation has ended. Without `is_done` the job cannot wait. Returns
+  /// whether there is a result; if not, there is an error for a key reference.
+  bool end_operation(const Request& request, bool is_done, unsigned char* output);
 
  private:
   Engine* engine();
+  Engine* engine_for(const Key& key);
 
   OSSL_LIB_CTX* library_ = nullptr;
   OSSL_PROVIDER* default_ = nullptr;
@@ -49,6 +60,9 @@ class Provider {
   std::atomic<pid_t> starting_ = 0, started_ = 0;
   Engine* engine_ = nullptr;
 };
+
+/// Adds an error of OpenSSL about a key reference.
+void raise_reference_error(const std::string& reason);
 
 extern const OSSL_DISPATCH kKeyManagement[];
 extern const OSSL_DISPATCH kSignature[];

@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/scratch_folder.h"
 #include "crypto/rsa/ifma.h"
 #include "engine.h"
 #include "handles.h"
@@ -98,8 +100,10 @@ struct Job {
 
 class ProviderTest : public testing::Test {
  protected:
-  ProviderTest() {
+  /// `settings` are lines of the provider's section in openssl.cnf.
+  explicit ProviderTest(const std::string& settings = {}) {
     EXPECT_EQ(OSSL_PROVIDER_add_builtin(library_, "penumbra", &OSSL_provider_init), 1);
+    if (!settings.empty()) load(settings);
     default_ = OSSL_PROVIDER_load(library_, "default");
     ours_ = OSSL_PROVIDER_load(library_, "penumbra");
     EXPECT_NE(ours_, nullptr);
@@ -112,6 +116,13 @@ class ProviderTest : public testing::Test {
     OSSL_LIB_CTX_free(library_);
   }
 
+  void load(const std::string& settings) {
+    const ScratchFolder folder;
+    std::ofstream(folder / "openssl.cnf") << "openssl_conf = init\n[init]\nproviders = all\n[all]\npenumbra = own\n"
+                                          << "[own]\nactivate = 1\n"
+                                          << settings;
+    EXPECT_EQ(OSSL_LIB_CTX_load_config(library_, (folder / "openssl.cnf").c_str()), 1);
+  }
   /// Makes a key of OpenSSL's.
   Pkey generate(unsigned bits, unsigned primes = 2) {
     const PkeyContext context(EVP_PKEY_CTX_new_from_name(library_, "RSA", kDefault));
@@ -213,13 +224,15 @@ class ProviderTest : public testing::Test {
   void run_and_verify(EVP_PKEY* pkey, std::size_t count) { run_and_verify(pkey, count, {}); }
 
   std::map<std::string, std::uint64_t> counters() {
-    std::map<std::string, std::uint64_t> values{{"taken", 0},   {"answered", 0},    {"abandoned", 0}, {"fell-back", 0},
-                                                {"refused", 0}, {"without-job", 0}, {"in-flight", 0}, {"batched", 0}};
+    std::map<std::string, std::uint64_t> values{{"taken", 0},       {"answered", 0},  {"abandoned", 0},
+                                                {"fell-back", 0},   {"failed", 0},    {"refused", 0},
+                                                {"without-job", 0}, {"in-flight", 0}, {"batched", 0}};
     for (auto& [name, value] : values) {
       OSSL_PARAM params[] = {OSSL_PARAM_construct_uint64(name.c_str(), &value), OSSL_PARAM_construct_end()};
       EXPECT_EQ(OSSL_PROVIDER_get_params(ours_, params), 1);
     }
-    EXPECT_EQ(values["taken"], values["answered"] + values["abandoned"] + values["fell-back"]) << "jobs are missing";
+    EXPECT_EQ(values["taken"], values["answered"] + values["abandoned"] + values["fell-back"] + values["failed"])
+        << "jobs are missing";
     return values;
   }
   void wait_until_idle() {

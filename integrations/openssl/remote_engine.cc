@@ -24,10 +24,16 @@ using rsa_engine::MessageKind;
 
 /// An engine that gives no result in this time is taken for dead.
 constexpr std::chrono::milliseconds kPatience{1000};
+/// The same if it has a request of a key reference, which nobody else can compute.
+constexpr std::chrono::milliseconds kPatienceWithReference{5000};
 constexpr std::chrono::seconds kInterval{1};  ///< Of attempts to connect, and of looking for unused keys.
-constexpr int kTickMilliseconds = 100;        ///< While results are awaited.
+constexpr int kTickMilliseconds = 100;        ///< While results or the engine are awaited.
 /// Messages that are received before answers and the time are looked at again. An engine may send without an end.
 constexpr unsigned kMostMessages = 16;
+
+std::chrono::milliseconds patience_for(const Request& request) {
+  return request.key.is_reference() ? kPatienceWithReference : kPatience;
+}
 
 }  // namespace
 
@@ -50,6 +56,7 @@ RemoteEngine::~RemoteEngine() {
   wake();
   thread_ = {};
   disconnect();
+  for (auto& request : waiting_) receivers_.lost(std::move(request));
   for (const auto& [key, remote] : keys_) key->release();
 }
 
@@ -59,6 +66,19 @@ void RemoteEngine::wake() const {
 
 bool RemoteEngine::submit(const std::shared_ptr<Request>& request) {
   const std::scoped_lock lock(mutex_);
+  if (!send(request)) {
+    if (!request->key.is_reference()) return false;
+    waiting_.push_back(request);
+    wake();
+  }
+  count(counters_.taken);
+  count(counters_.in_flight);
+  return true;
+}
+
+/// Passes a request to the engine, or its key if the engine does not have that yet. The caller holds the lock. Returns
+/// false if the request is not passed.
+bool RemoteEngine::send(const std::shared_ptr<Request>& request) {
   if (region_ == nullptr) return false;
   Key& key = request->key;
   const auto found = keys_.find(&key);
@@ -68,8 +88,6 @@ bool RemoteEngine::submit(const std::shared_ptr<Request>& request) {
   free_slots_.pop_back();
   const std::uint32_t tag = kSlots * next_tag_++ + slot;
   pending_[slot] = {.request = request, .tag = tag, .since = Clock::now()};
-  count(counters_.taken);
-  count(counters_.in_flight);
   count(counters_.sent);
   Entry entry{.tag = tag, .key = found->second.number, .bytes = static_cast<std::uint32_t>(key.bytes())};
   std::copy_n(request->input.begin(), key.bytes(), entry.content.begin());
@@ -106,15 +124,23 @@ void RemoteEngine::serve() {
 bool RemoteEngine::serve_once() {
   if (!socket_) connect();
   wait();
-  if (socket_ && (!receive_messages() || !receive_answers() || is_late() || !send_keys())) return false;
+  if (socket_ && (!receive_messages() || !receive_answers() || is_late())) return false;
+  send_waiting();
+  if (socket_ && !send_keys()) return false;
   if (Clock::now() < next_sweep_) return true;
   next_sweep_ = Clock::now() + kInterval;
   return remove_keys();
 }
 
 void RemoteEngine::connect() {
-  if (Clock::now() < next_attempt_) return;
-  next_attempt_ = Clock::now() + kInterval;
+  const Clock::time_point now = Clock::now();
+  bool is_awaited = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    is_awaited = !waiting_.empty();
+  }
+  if (now < last_attempt_ + (is_awaited ? std::chrono::milliseconds(kTickMilliseconds) : kInterval)) return;
+  last_attempt_ = now;
   FileDescriptor socket = connect_to(path_);
   if (!socket) return;
   if (!may_have_keys(socket.get())) return count(counters_.untrusted_engines);
@@ -145,17 +171,18 @@ void RemoteEngine::disconnect() {
   for (auto& request : lost) {
     if (request == nullptr) continue;
     count(counters_.sent_lost);
+    request->loss = Loss::ended;
     receivers_.lost(std::move(request));
   }
 }
 
 /// Waits for answers, messages, new keys or the time to look for something else.
 void RemoteEngine::wait() {
-  bool may_sleep = true, is_awaiting = false;
-  if (answers_ != nullptr) {
-    may_sleep = answers_->begin_sleep();
+  const bool may_sleep = answers_ == nullptr || answers_->begin_sleep();
+  bool is_awaiting = false;
+  {
     const std::scoped_lock lock(mutex_);
-    is_awaiting = free_slots_.size() != kSlots;
+    is_awaiting = !waiting_.empty() || (region_ != nullptr && free_slots_.size() != kSlots);
   }
   std::array<pollfd, 2> waits{{{own_wakeup_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}}};
   const auto interval = static_cast<int>(std::chrono::milliseconds(kInterval).count());
@@ -240,16 +267,48 @@ bool RemoteEngine::accept_answer(const Entry& entry) {
     receivers_.answered(*request);
   } else {
     count(counters_.sent_lost);
+    request->loss = Loss::wrong;
     receivers_.lost(std::move(request));
   }
   return true;
 }
 
 bool RemoteEngine::is_late() {
-  const Clock::time_point limit = Clock::now() - kPatience;
+  const Clock::time_point now = Clock::now();
   const std::scoped_lock lock(mutex_);
-  return std::ranges::any_of(pending_,
-                             [limit](const Pending& each) { return each.request != nullptr && each.since < limit; });
+  return std::ranges::any_of(pending_, [now](const Pending& each) {
+    return each.request != nullptr && each.since + patience_for(*each.request) < now;
+  });
+}
+
+/// Returns whether a request waits in vain, and why. The caller holds the lock.
+bool RemoteEngine::has_failed(Request& request) {
+  const bool is_connected = static_cast<bool>(socket_);
+  request.loss = is_connected ? Loss::ended : Loss::absent;
+  if (request.since + (is_connected ? kPatienceWithReference : kPatience) < Clock::now()) return true;
+  if (region_ == nullptr) return false;
+  const auto found = keys_.find(&request.key);
+  if (found != keys_.end() && found->second.state != KeyState::refused) return false;
+  request.loss = found == keys_.end() ? Loss::full : Loss::refused;
+  return true;
+}
+
+/// Passes on the requests that wait, oldest first, and gives back those that wait in vain.
+void RemoteEngine::send_waiting() {
+  std::unique_lock lock(mutex_);
+  for (std::size_t i = 0; i < waiting_.size();) {
+    const bool is_sent = send(waiting_[i]);
+    if (!is_sent && !has_failed(*waiting_[i])) {
+      ++i;
+      continue;
+    }
+    std::shared_ptr<Request> request = std::move(waiting_[i]);
+    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (is_sent) continue;
+    lock.unlock();
+    receivers_.lost(std::move(request));
+    lock.lock();
+  }
 }
 
 /// Passes keys to the engine. A full socket is no failure: the engine's replies wake the thread again.

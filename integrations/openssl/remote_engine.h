@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -27,7 +28,8 @@
 namespace penumbra::tls {
 
 /// Connects again every second while there is no engine. Keys and requests are passed to an engine that is there, and a
-/// thread receives the results. The engine is not trusted with them: each is verified.
+/// thread receives the results. The engine is not trusted with them: each is verified. Requests of key references wait
+/// for the engine.
 class RemoteEngine {
  public:
   struct Receivers {
@@ -45,7 +47,8 @@ class RemoteEngine {
   RemoteEngine(const RemoteEngine&) = delete;
   RemoteEngine& operator=(const RemoteEngine&) = delete;
 
-  /// Returns false if the engine is absent or full, or does not have the key yet. The caller then keeps the request.
+  /// Takes a request of a key reference always. Returns false for another if the engine is absent or full, or does not
+  /// have the key yet. The caller then keeps the request.
   bool submit(const std::shared_ptr<Request>& request);
 
  private:
@@ -73,6 +76,9 @@ class RemoteEngine {
   bool receive_answers();
   bool accept_answer(const rsa_engine::Entry& entry);
   bool is_late();
+  bool send(const std::shared_ptr<Request>& request);
+  bool has_failed(Request& request);
+  void send_waiting();
   bool remove_keys();
   void add_key(Key& key);
   bool send_keys();
@@ -86,7 +92,7 @@ class RemoteEngine {
   FileDescriptor own_wakeup_;  ///< An eventfd that only this process has.
   std::atomic<bool> is_ending_ = false;
   // Only the thread uses the following.
-  Clock::time_point next_attempt_{}, next_sweep_{};
+  Clock::time_point last_attempt_{}, next_sweep_{};
   SecretMemory room_;  ///< For one message, which may have a key.
   std::unique_ptr<rsa_engine::RingReader> answers_;
 
@@ -96,6 +102,7 @@ class RemoteEngine {
   std::unique_ptr<rsa_engine::RingWriter> requests_;
   std::array<Pending, rsa_engine::kSlots> pending_;
   std::vector<std::uint32_t> free_slots_;
+  std::deque<std::shared_ptr<Request>> waiting_;  ///< Of key references.
   std::uint32_t next_tag_ = 0;
   std::unordered_map<Key*, RemoteKey> keys_;
   std::vector<Key*> by_number_;  ///< Null: the number is free.

@@ -2,6 +2,7 @@
 #include "request.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -46,6 +47,14 @@ void Wakeup::clear() const {
 Request::Request(Key& key_to_use, std::shared_ptr<Wakeup> wakeup_to_signal)
     : key(key_to_use), wakeup(std::move(wakeup_to_signal)) {
   key.refer();
+}
+
+void Request::wait() const {
+  while (!is_done.load(std::memory_order_acquire)) {
+    pollfd one{.fd = wakeup->descriptor(), .events = POLLIN, .revents = 0};
+    poll(&one, 1, -1);
+    wakeup->clear();
+  }
 }
 
 Request::~Request() {

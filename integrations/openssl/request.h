@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 
@@ -36,6 +37,9 @@ class Wakeup {
   int descriptor_, duplicate_;
 };
 
+/// Why `penumbra tls-engine` gave no result.
+enum class Loss { absent, ended, refused, full, wrong };
+
 /// A private operation of a job. Job and engine own it together, because either may end first.
 struct Request {
   Request(Key& key_to_use, std::shared_ptr<Wakeup> wakeup_to_signal);
@@ -43,10 +47,15 @@ struct Request {
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
+  /// Waits until the request is done. The thread does nothing else meanwhile.
+  void wait() const;
+
   Key& key;
   const std::shared_ptr<Wakeup> wakeup;
+  const std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
   std::array<std::uint8_t, kMostBytes> input, output;
   bool is_right = false;              ///< Valid when `is_done`.
+  Loss loss = Loss::absent;           ///< Valid when `is_done`, and not `is_right`, of a key reference.
   std::atomic<bool> is_done = false;  ///< Set by the engine.
   std::atomic<bool> is_abandoned = false;
 };

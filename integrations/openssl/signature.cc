@@ -152,10 +152,36 @@ bool sign_by_job(Signature& signature, std::span<const std::uint8_t> value, unsi
   return signature.provider.run_by_job(key, encoded.data(), output);
 }
 
+/// Signs with a key reference by the engine. The delegate never does, and so cannot fail in a way of its own.
+bool sign_by_reference(Signature& signature, std::span<const std::uint8_t> value, unsigned char* output,
+                       std::size_t room) {
+  Key& key = *signature.key;
+  Provider& provider = signature.provider;
+  std::array<std::uint8_t, kMostBytes> encoded;
+  if (key.bytes() > encoded.size()) {
+    raise_reference_error("the engine takes keys of 2048, 3072 and 4096 bits only");
+    return false;
+  }
+  if (room < key.bytes()) {
+    raise_reference_error("the signature is longer than the buffer of the application");
+    return false;
+  }
+  if (!encode(signature, std::span(encoded).first(key.bytes()), value)) {
+    raise_reference_error("the engine signs digests by PKCS #1 v1.5 and PSS only");
+    return false;
+  }
+  return provider.is_in_job() ? provider.run_by_job(key, encoded.data(), output)
+                              : provider.run_and_block(key, encoded.data(), output);
+}
+
 int sign(void* context, unsigned char* output, std::size_t* output_bytes, std::size_t room, const unsigned char* value,
          std::size_t value_bytes) {
   Signature& signature = of(context);
   if (signature.delegate == nullptr) return 0;
+  if (output != nullptr && signature.key->is_reference()) {
+    *output_bytes = signature.key->bytes();
+    return sign_by_reference(signature, {value, value_bytes}, output, room) ? 1 : 0;
+  }
   if (output != nullptr && room >= signature.key->bytes() && sign_by_job(signature, {value, value_bytes}, output)) {
     *output_bytes = signature.key->bytes();
     return 1;
