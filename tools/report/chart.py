@@ -196,7 +196,7 @@ def element_of(plot, letters, shapes):
     root = simplify(ElementTree.fromstring(vl_convert.vegalite_to_svg(specification(plot, letters))), shapes)
     root.set("role", "img")
     root.set("aria-label", description(plot))
-    svg = ElementTree.tostring(root, encoding="unicode")
+    svg = ElementTree.tostring(root, encoding="unicode").replace(" />", "/>")
     svg = svg.replace(f'font-size="{MEASURED}px"', f'font-size="{DRAWN}px"')
     for name, (light, _) in COLOURS.items():
         svg = svg.replace(f'"{light}"', f'"var(--{name})"')

@@ -8,7 +8,7 @@ SVG = "http://www.w3.org/2000/svg"
 ElementTree.register_namespace("", SVG)
 #: Attributes that are removed, and values that are the default.
 NEEDLESS = {"role", "class", "font-family", "pointer-events", "stroke-miterlimit", "version", "display"}
-DEFAULTS = {"opacity": "1", "stroke-dasharray": "1,0", "transform": "translate(0,0)", "font-weight": "normal"}
+DEFAULTS = {"opacity": "1", "stroke-dasharray": "1,0", "stroke-width": "1", "transform": "translate(0,0)", "font-weight": "normal"}
 TRANSLATION = re.compile(r"translate\((-?[\d.]+),(-?[\d.]+)\)$")
 
 
@@ -19,6 +19,11 @@ def rounded(text):
 def place_of(element):
     """Returns x and y of an element that is only moved, or None."""
     return (found := TRANSLATION.match(element.get("transform", ""))) and found.groups()
+
+
+def stroke_of(x, y):
+    """Returns the part of a path that draws a straight line to a relative place."""
+    return f"v{y}" if x == "0" else f"h{x}" if y == "0" else f"l{x},{y}"
 
 
 def look_of(element):
@@ -32,7 +37,7 @@ def merged(elements, shapes):
     tag, attributes = look_of(elements[0])
     attributes = dict(attributes)
     if tag == "line":
-        parts = (f"M{','.join(place_of(each))}l{each.get('x2', '0')},{each.get('y2', '0')}" for each in elements)
+        parts = (f"M{','.join(place_of(each))}{stroke_of(each.get('x2', '0'), each.get('y2', '0'))}" for each in elements)
         return ElementTree.Element("path", d="".join(parts), **attributes)
     if tag == "text" and len(elements) == 1:
         return None
