@@ -116,7 +116,7 @@ asan-all: asan ## as asan, and the system tests with peers
 .PHONY: tsan tsan-threads
 tsan-threads: setup-test build ## the unit tests in which threads share data, with ThreadSanitizer
 	$(call build,tsan,threaded_tests)
-	@cd build/tsan && $(CTEST) -j $(JOBS) -L threads
+	@cd build/tsan && $(CTEST) -j $$(( $(JOBS) + 1 )) -L threads
 
 tsan: setup-test build $(VENV)/.ready ## all tests with ThreadSanitizer
 	$(call build,tsan,unit_tests penumbra_cli)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/sanitizer_scale.h"
 #include "ipv6_testing.h"
 #include "tables/churn_script.h"
 
@@ -17,13 +18,14 @@ namespace penumbra {
 namespace {
 
 constexpr std::size_t kPrefixes = 6'000;
+constexpr unsigned kLeastLength = kSanitizerScale == 1 ? 12 : 16;
 
 /// Half of the prefixes are deeply nested, and the other half resembles Internet tables.
 std::vector<Ipv6Prefix> any_prefixes() {
   Random random(5);
   std::vector<Ipv6Prefix> prefixes = ipv6_testing::nested_prefixes(kPrefixes / 2, random);
   // Changing a prefix that covers a large part of a table's root takes milliseconds.
-  std::erase_if(prefixes, [](Ipv6Prefix prefix) { return prefix.length < 12; });
+  std::erase_if(prefixes, [](Ipv6Prefix prefix) { return prefix.length < kLeastLength; });
   prefixes.push_back({});
   for (std::size_t i = 0; i < kPrefixes / 2; ++i) {
     const Ipv6Address bits{std::uint64_t{0x2A0C} << 48 | random.next() >> 22 << 10, 0};
