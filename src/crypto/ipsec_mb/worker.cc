@@ -36,15 +36,34 @@ bool fits(const Key& key, const cipher_packet& packet) {
   return cipher_fits(key.cipher, &packet) != 0 && covered_bytes(packet) <= kMostBytes;
 }
 
-/// Fetches the first `bytes` bytes and the last line of a later packet's key into the first-level cache. The library
-/// would wait for the lines one after another if packets take turns of many keys.
-void prefetch_key(std::span<const Key> keys, std::span<const cipher_packet> packets, std::size_t i, std::size_t bytes) {
-  constexpr std::size_t kAhead = 4;
+/// Packets whose keys are fetched before their turn. The library would wait for the lines of a key one after another if
+/// packets take turns of many keys.
+constexpr std::size_t kAhead = 4;
+
+void prefetch_lines(const std::byte* first, const std::byte* last) {
+  for (const std::byte* line = first; line < last; line += kLine) __builtin_prefetch(line);
+  asm volatile("" : : "r"(first));  // GCC 12 may remove calls of a function that only prefetches.
+}
+
+/// Fetches the key of a later packet into the first-level cache.
+void prefetch_composed_key(std::span<const Key> keys, std::span<const cipher_packet> packets, std::size_t i) {
   if (i + kAhead >= packets.size()) return;
   const auto* const key = reinterpret_cast<const std::byte*>(&keys[packets[i + kAhead].key]);
-  for (std::size_t at = 0; at < bytes; at += kLine) __builtin_prefetch(key + at);
+  prefetch_lines(key, key + sizeof(ComposedKey));
   __builtin_prefetch(key + sizeof(Key) - kLine);
-  asm volatile("" : : "r"(key));  // GCC 12 may remove calls of a function that only prefetches.
+}
+
+/// Fetches what a later packet uses of its GCM key: the round keys, and as many powers of the hash key as it has
+/// blocks. With VAES, the lowest powers are the last bytes of the key.
+void prefetch_gcm_key(std::span<const Key> keys, std::span<const cipher_packet> packets, std::size_t i,
+                      std::size_t round_keys) {
+  if (i + kAhead >= packets.size()) return;
+  const cipher_packet& packet = packets[i + kAhead];
+  const auto* const key = reinterpret_cast<const std::byte*>(&keys[packet.key]);
+  constexpr std::size_t kEnd = sizeof(Key), kOthers = 4 * std::size_t{AES_BLOCK};  // Lengths and incomplete blocks.
+  const std::size_t hashed = packet.bytes + packet.aad_bytes + kOthers;
+  prefetch_lines(key, key + round_keys);
+  prefetch_lines(key + (hashed < kEnd ? (kEnd - hashed) / kLine * kLine : 0), key + kEnd);
 }
 
 IMB_MGR& initialise(std::byte* memory) {
@@ -112,7 +131,7 @@ void Worker::process(std::span<const Key> keys, std::span<const cipher_packet> p
     } else if (key.cipher == CIPHER_AES_GMAC) {
       results[i] = gmac<kDirection>(key, packet) ? 1 : 0;
     } else {
-      prefetch_key(keys, packets, i, sizeof(ComposedKey));
+      prefetch_composed_key(keys, packets, i);
       add_job<kDirection>(key, packet);
       if (jobs_ == kMostJobs) run_jobs<kDirection>(packets.data(), results);
     }
@@ -134,7 +153,7 @@ std::size_t Worker::gcm(std::span<const Key> keys, std::span<const cipher_packet
   for (std::size_t i = 0; i < packets.size(); ++i) {
     const cipher_packet& packet = packets[i];
     const Key& key = keys[packet.key];
-    prefetch_key(keys, packets, i, sizeof(gcm_key_data));
+    prefetch_gcm_key(keys, packets, i, is_short ? 11 * AES_BLOCK : 15 * AES_BLOCK);
     const bool is_alike = key.cipher == CIPHER_AES_GCM && key.secret_bytes == secret_bytes;
     if (!is_alike || packet.nonce_bytes != AES_CTR_NONCE || !fits(key, packet)) return i;
     std::uint8_t* const tag = kDirection == Direction::seal ? packet.tag : computed;
