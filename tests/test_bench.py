@@ -41,6 +41,15 @@ def test_the_whole_routers_benchmark_checks_its_answers(tmp_path, monkeypatch):
     assert json.loads(done.stdout)["results"][0]["bars"] == [missed]
 
 
+@pytest.mark.skipif(SANITIZED, reason="measures nothing worth the time")
+@pytest.mark.parametrize("name", ["crypto", "fragments", "parse", "pattern-jobs", "cipher-jobs"])
+def test_a_short_benchmark_measures(name):
+    done = penumbra_bench("run", name, "--rounds", 1, "-j")
+    assert done.returncode in (0, 4), done.stderr
+    (report,) = json.loads(done.stdout)["results"]
+    assert report["checked"] and report["comparisons"]
+
+
 def test_every_measurement_is_listed():
     document = json.loads(penumbra_bench("list", "-j").stdout)
     assert {measurement for each in document["benchmarks"] for measurement in each["measurements"]} == MEASUREMENTS
