@@ -83,10 +83,11 @@ def world(tmp_path):
 def test_policies_of_the_kernel_are_followed(world):
     keeper, linux = world
     assert len(keeper.policies()) == 1, "the policies of before are known when a client connects"
+    marked = attribute(xfrm.MARK, struct.pack("=II", 1, 1))
     steps = [
         ("add", xfrm.NEWPOLICY, xfrm.policy(xfrm.OUT) + attribute(xfrm.TMPL, xfrm.template())),
         ("add for an interface", xfrm.NEWPOLICY, xfrm.policy(xfrm.OUT) + attribute(xfrm.IF_ID, struct.pack("=I", 5))),
-        ("add for a mark", xfrm.NEWPOLICY, xfrm.policy(xfrm.FORWARD) + attribute(xfrm.MARK, struct.pack("=II", 1, 1))),
+        ("add for a mark", xfrm.NEWPOLICY, xfrm.policy(xfrm.FORWARD) + marked + attribute(xfrm.TMPL, xfrm.template())),
         ("update", xfrm.UPDPOLICY, xfrm.policy(xfrm.OUT, priority=9, action=1)),
         ("delete", xfrm.DELPOLICY, xfrm.policy_id(xfrm.IN)),
     ]
@@ -94,12 +95,16 @@ def test_policies_of_the_kernel_are_followed(world):
         assert linux.ask(message(kind, content))[0] == "", what
         keeper.until_it_has(linux)
     assert keeper.status()["policies"] == {"in": 0, "out": 2, "fwd": 1}
+    # Packets of the router have no mark, and must not pass in clear for it.
+    assert linux.ask(message(xfrm.UPDPOLICY, xfrm.policy(xfrm.FORWARD) + marked))[0] == ""
+    keeper.until("the policy to be left out", lambda: keeper.status()["policies"] == {"in": 0, "out": 2, "fwd": 0})
+    assert linux.ask(message(xfrm.DELPOLICY, xfrm.policy_id(xfrm.FORWARD) + marked))[0] == ""
     assert linux.ask(message(xfrm.POLEXPIRE, xfrm.policy(xfrm.OUT, priority=9, action=1) + bytes([1]) + bytes(7)))[0] == ""
     keeper.until_it_has(linux)
     assert linux.ask(message(xfrm.FLUSHPOLICY, b""))[0] == ""
     keeper.until("no policies", lambda: keeper.policies() == [])
     status = keeper.status()
-    assert status["source"] == "kernel" and status["resyncs"] == 0 and status["refused_policies"] == 0
+    assert status["source"] == "kernel" and status["resyncs"] == 0 and status["refused_policies"] == 1
     assert "the kernel" in subprocess.run(
         [conftest.PROGRAM, "xfrm", "status", "--socket", keeper.path], capture_output=True, text=True, check=True, timeout=conftest.PATIENCE
     ).stdout
@@ -171,6 +176,15 @@ def test_an_sa_of_the_kernel_is_locked_first(world):
     assert keeper.status()["locks"] == 1
     _, ((_, content),) = linux.ask(message(xfrm.GETAE, xfrm.event_id(0x100)))
     assert struct.pack("=HHI", 16, xfrm.REPLAY_VAL, 0xFFFFFFFF) in content
+
+
+def test_a_second_keeper_of_a_namespace_is_refused(world, tmp_path):
+    keeper, _ = world
+    words = [*keeper.namespace.command(), conftest.PROGRAM, "xfrm", "run", "--follow-kernel"]
+    words += ["--socket", tmp_path / "other.sock", "--state", tmp_path / "other"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=conftest.PATIENCE)
+    assert done.returncode == 1
+    assert "another keeper follows the kernel of this network namespace" in done.stderr
 
 
 def test_without_permission_the_keeper_says_what_to_do(tmp_path):

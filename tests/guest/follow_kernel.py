@@ -223,7 +223,7 @@ def main():
             except (AssertionError, OSError, KeyError) as error:
                 log = (gateway.folder / "log").read_text()
                 print(f"not ok the kernel is followed: {test.__name__}\n{error!r}\n{gateway.status()}\n{log}", flush=True)
-    print("ok the end of the kernel that is followed", flush=True)
+    print("ok the kernel is followed: the end", flush=True)
 
 
 if __name__ == "__main__":

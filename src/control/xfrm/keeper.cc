@@ -216,6 +216,7 @@ void SaKeeper::run(int stop) {
       next_tick = Clock::now() + kTick;
       lacks_descriptors_ = false;
       manager_.set_larval_seconds(larval_seconds());
+      if (follower_ != nullptr) follow(&KernelFollower::receive);
       Outcome outcome;
       manager_.tick(outcome);
       tell(outcome);

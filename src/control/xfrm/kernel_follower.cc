@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <map>
 #include <set>
 #include <system_error>
 #include <tuple>
@@ -21,6 +20,7 @@ namespace {
 
 constexpr int kMostDatagrams = 4096;  // Of one call, so that clients get their turn.
 constexpr int kMostDrained = 100'000;
+constexpr int kMostDumps = 5;  // In place of one that was interrupted.
 
 std::uint16_t type_of(std::span<const std::uint8_t> message) {
   return fixed_part<nlmsghdr>(message).nlmsg_type;
@@ -47,15 +47,17 @@ Buffer as_request(std::span<const std::uint8_t> message, std::uint16_t type) {
   return request;
 }
 
-/// Calls `visit` with the type and the bytes of each attribute, with its header.
+/// Calls `visit` with the type and the bytes of each attribute, with its header. Returns false if the last one is cut
+/// off.
 template <class Visit>
-void visit_attributes(std::span<const std::uint8_t> rest, const Visit& visit) {
+bool visit_attributes(std::span<const std::uint8_t> rest, const Visit& visit) {
   while (rest.size() >= sizeof(nlattr)) {
     const auto head = fixed_part<nlattr>(rest);
-    if (head.nla_len < sizeof head || head.nla_len > rest.size()) return;
+    if (head.nla_len < sizeof head || head.nla_len > rest.size()) return false;
     visit(head.nla_type, rest.first(head.nla_len));
     rest = rest.subspan(std::min<std::size_t>(NLMSG_ALIGN(head.nla_len), rest.size()));
   }
+  return rest.empty();
 }
 
 /// True for the policies of sockets, whose directions follow those of others.
@@ -90,25 +92,57 @@ std::optional<PolicyKey> key_in(std::span<const std::uint8_t> message) {
   }
 }
 
-/// Changes the request to add a policy: the new policy blocks the same packets.
-void block_instead(Buffer& request) {
-  xfrm_userpolicy_info raw{};
-  std::memcpy(&raw, &request[sizeof(nlmsghdr)], sizeof raw);
-  raw.action = XFRM_POLICY_BLOCK;
-  raw.share = XFRM_SHARE_ANY;
-  std::memcpy(&request[sizeof(nlmsghdr)], &raw, sizeof raw);
-  visit_attributes(attributes_of(request, sizeof raw), [&](std::uint16_t type, std::span<const std::uint8_t> bytes) {
-    const std::uint16_t padding = XFRMA_PAD;
-    const auto at = static_cast<std::size_t>(bytes.data() - request.data()) + offsetof(nlattr, nla_type);
-    if (type == XFRMA_TMPL) std::memcpy(&request[at], &padding, sizeof padding);
+xfrm_userpolicy_info policy_in(const Buffer& request) {
+  return fixed_part<xfrm_userpolicy_info>(std::span(request).subspan(sizeof(nlmsghdr)));
+}
+
+/// Calls `change` with the bytes of each template in the request to add a policy.
+template <class Change>
+void change_templates(Buffer& request, const Change& change) {
+  const std::size_t fixed = sizeof(xfrm_userpolicy_info);
+  visit_attributes(attributes_of(request, fixed), [&](std::uint16_t type, std::span<const std::uint8_t> bytes) {
+    if (type != XFRMA_TMPL) return;
+    const auto begin = static_cast<std::size_t>(bytes.data() - request.data());
+    const std::size_t end = begin + bytes.size();
+    for (std::size_t at = begin + sizeof(nlattr); at + sizeof(xfrm_user_tmpl) <= end; at += sizeof(xfrm_user_tmpl)) {
+      change(&request[at]);
+    }
   });
 }
 
-bool is_same(const Policy& a, const Policy& b) {
+/// Changes the request to add a policy: the new policy blocks the same packets.
+void block_instead(Buffer& request) {
+  auto raw = policy_in(request);
+  raw.action = XFRM_POLICY_BLOCK;
+  raw.share = XFRM_SHARE_ANY;
+  Buffer blocking(request.begin(), request.begin() + sizeof(nlmsghdr));
+  blocking.resize(NLMSG_ALIGN(sizeof(nlmsghdr) + sizeof raw));
+  std::memcpy(&blocking[sizeof(nlmsghdr)], &raw, sizeof raw);
+  // The key of the policy stays.
+  visit_attributes(attributes_of(request, sizeof raw), [&](std::uint16_t type, std::span<const std::uint8_t> bytes) {
+    if (type != XFRMA_MARK && type != XFRMA_IF_ID && type != XFRMA_POLICY_TYPE) return;
+    blocking.insert(blocking.end(), bytes.begin(), bytes.end());
+    blocking.resize(NLMSG_ALIGN(blocking.size()));
+  });
+  const auto length = static_cast<std::uint32_t>(blocking.size());
+  std::memcpy(blocking.data(), &length, sizeof length);
+  request = std::move(blocking);
+}
+
+/// True if a policy depends on what packets of the data plane do not have.
+bool is_conditional(const Policy& policy, const Attributes& attributes) {
+  return policy.mark != Mark{} || policy.selector.interface != 0 || policy.selector.user != 0 ||
+         policy.type == XFRM_POLICY_TYPE_SUB || attributes.has(XFRMA_SEC_CTX);
+}
+
+/// True if a policy has the content of a request to add it.
+bool is_same(const Policy& known, const Buffer& request) {
+  const auto raw = policy_in(request);
+  const Policy told = read_policy(raw, Attributes(attributes_of(request, sizeof raw)), 0);
   const auto fields = [](const Policy& policy) {
     return std::tie(policy.index, policy.priority, policy.action, policy.flags, policy.templates, policy.limits);
   };
-  return key_of(a) == key_of(b) && fields(a) == fields(b);
+  return key_of(known) == key_of(told) && fields(known) == fields(told);
 }
 
 }  // namespace
@@ -154,6 +188,8 @@ void KernelFollower::take(std::span<const std::uint8_t> message, Outcome& outcom
       return;
     }
     case XFRM_MSG_DELSA:
+      takeover_.note_deleted(message);
+      [[fallthrough]];
     case XFRM_MSG_FLUSHSA:
     case XFRM_MSG_EXPIRE:
       take_pending(outcome);
@@ -178,21 +214,56 @@ void KernelFollower::take(std::span<const std::uint8_t> message, Outcome& outcom
 }
 
 void KernelFollower::take_pending(Outcome& outcome) {
-  if (!pending_.empty()) takeover_.take_changed(std::exchange(pending_, {}), outcome);
+  if (pending_.empty()) return;
+  takeover_.take_changed(std::exchange(pending_, {}), outcome);
+  if (takeover_.take_incomplete()) needs_synchronization_ = true;
+}
+
+KernelFollower::Wanted KernelFollower::want(const xfrm_userpolicy_info& raw, std::span<const std::uint8_t> message) {
+  Wanted wanted{.request = as_request(message, XFRM_MSG_UPDPOLICY), .reason = {}, .is_left_out = false};
+  try {
+    const bool is_whole = visit_attributes(attributes_of(message, sizeof raw), [](std::uint16_t, const auto&) {});
+    require(is_whole, EINVAL, "its attributes are cut off");
+    const Attributes attributes(attributes_of(message, sizeof raw));
+    const Policy policy = read_policy(raw, attributes, 0);
+    const bool is_bypass = policy.action == Action::allow && policy.templates.empty();
+    if (is_bypass && is_conditional(policy, attributes)) {
+      wanted.reason = "packets in clear depend on a mark, an interface, a user, a label or a sub-policy";
+      wanted.is_left_out = true;
+      return wanted;
+    }
+    require(!attributes.has(XFRMA_SEC_CTX), EOPNOTSUPP, "it is for packets with a security label");
+    require(policy.type == XFRM_POLICY_TYPE_MAIN, EOPNOTSUPP, "it is a sub-policy");
+  } catch (const Refused& refused) {
+    wanted.reason = refused.what();
+    block_instead(wanted.request);
+    return wanted;
+  }
+  if (raw.dir != XFRM_POLICY_OUT) return wanted;
+  // The kernel may have an SA that is not used here. Packets then must not leave in clear.
+  change_templates(wanted.request, [](std::uint8_t* bytes) { bytes[offsetof(xfrm_user_tmpl, optional)] = 0; });
+  return wanted;
 }
 
 void KernelFollower::put_policy(std::span<const std::uint8_t> message, Outcome& outcome) {
   const auto raw = fixed_of<xfrm_userpolicy_info>(message);
   if (!raw || is_of_socket(raw->dir)) return;
-  Buffer request = as_request(message, XFRM_MSG_UPDPOLICY);
-  const Answer answer = repeat(request, outcome);
+  Wanted wanted = want(*raw, message);
+  if (!wanted.reason.empty()) {
+    const std::string text = fmt::format("the kernel's policy with index {} is not used{}: {}", raw->index,
+                                         wanted.is_left_out ? "" : ", and its packets are dropped", wanted.reason);
+    if (takeover_.warn(text)) ++manager_.kernel().refused_policies;
+  }
+  if (wanted.is_left_out) {
+    if (const auto key = key_in(message)) manager_.drop(*key, outcome);
+    return;
+  }
+  const Answer answer = repeat(std::move(wanted.request), outcome);
   if (answer.error == 0) return;
   // Packets that the policy protects must not pass in clear.
-  block_instead(request);
-  const bool blocks = repeat(std::move(request), outcome).error == 0;
-  const std::string text = fmt::format("the kernel's policy with index {} is not used{}: {}", raw->index,
-                                       blocks ? ", and its packets are dropped" : "", answer.reason);
-  if (takeover_.warn(text)) ++manager_.kernel().refused_policies;
+  throw std::system_error(
+      answer.error, std::generic_category(),
+      fmt::format("xfrm: the kernel's policy with index {} cannot be followed: {}", raw->index, answer.reason));
 }
 
 void KernelFollower::remove_policy(std::span<const std::uint8_t> message, Outcome& outcome) {
@@ -232,32 +303,34 @@ void KernelFollower::migrate(std::span<const std::uint8_t> message, Outcome& out
   needs_synchronization_ = true;
 }
 
-void KernelFollower::receive(Outcome& outcome) {
-  for (int i = 0; i < kMostDatagrams; ++i) {
+bool KernelFollower::read(int most, Outcome& outcome) {
+  bool is_empty = false;
+  for (int i = 0; i < most && !is_empty; ++i) {
     const auto received = link_.receive([&](std::span<const std::uint8_t> message) { take(message, outcome); });
-    if (received == KernelLink::Received::nothing) break;
+    is_empty = received == KernelLink::Received::nothing;
     if (received != KernelLink::Received::overrun) continue;
     ++manager_.kernel().overruns;
     needs_synchronization_ = true;
   }
   take_pending(outcome);
+  return is_empty;
+}
+
+void KernelFollower::receive(Outcome& outcome) {
+  read(kMostDatagrams, outcome);
   if (needs_synchronization_) return synchronize(outcome);
   manager_.save_marks({}, outcome);
 }
 
 void KernelFollower::synchronize(Outcome& outcome) {
-  needs_synchronization_ = false;
-  // Earlier notifications must not undo what the later dumps tell.
-  for (int i = 0; i < kMostDrained; ++i) {
-    const auto received = link_.receive([&](std::span<const std::uint8_t> message) { take(message, outcome); });
-    if (received == KernelLink::Received::nothing) break;
-    if (received == KernelLink::Received::overrun) ++manager_.kernel().overruns;
-  }
-  take_pending(outcome);
-  needs_synchronization_ = false;
+  // Earlier notifications must not undo what the later dumps tell. Until a socket that has lost some is empty, the
+  // kernel does not report further losses.
+  const bool is_empty = read(kMostDrained, outcome);
+  needs_synchronization_ = !is_empty;
   put_defaults(outcome);
   put_sas(outcome);
   put_policies(outcome);
+  if (takeover_.take_incomplete()) needs_synchronization_ = true;
   if (was_synchronized_) ++manager_.kernel().resyncs;
   was_synchronized_ = true;
   manager_.save_marks({}, outcome);
@@ -274,8 +347,12 @@ std::vector<Buffer> KernelFollower::dump(std::uint16_t type) {
   }
   writer.end();
   std::vector<Buffer> found;
-  const int error = link_.ask(
-      request, [&](std::span<const std::uint8_t> message) { found.emplace_back(message.begin(), message.end()); });
+  int error = EINTR;
+  for (int i = 0; i < kMostDumps && (error == EINTR || error == ENOBUFS); ++i) {
+    found.clear();
+    error = link_.ask(
+        request, [&](std::span<const std::uint8_t> message) { found.emplace_back(message.begin(), message.end()); });
+  }
   if (error != 0) {
     throw std::system_error(error, std::generic_category(), "xfrm: the kernel does not list its SAs and policies");
   }
@@ -291,7 +368,9 @@ void KernelFollower::put_defaults(Outcome& outcome) {
   writer.put(xfrm_userpolicy_default{});
   writer.end();
   // Kernels before 5.15 have no defaults, and let pass what no policy is for.
-  link_.ask(request, [&](std::span<const std::uint8_t> message) { take(message, outcome); });
+  const int error = link_.ask(request, [&](std::span<const std::uint8_t> message) { take(message, outcome); });
+  if (error == 0 || error == EINVAL) return;
+  throw std::system_error(error, std::generic_category(), "xfrm: the kernel does not tell its default policies");
 }
 
 void KernelFollower::put_sas(Outcome& outcome) {
@@ -306,31 +385,44 @@ void KernelFollower::put_sas(Outcome& outcome) {
 
 void KernelFollower::put_policies(Outcome& outcome) {
   const std::vector<Buffer> dumped = dump(XFRM_MSG_GETPOLICY);
-  std::multimap<std::uint32_t, PolicyKey> keys;
+  std::set<std::uint64_t> listed;
+  std::uint64_t newest = 0;
   for (const Buffer& message : dumped) {
     const auto raw = fixed_of<xfrm_userpolicy_info>(message);
-    if (const auto key = key_in(message); raw && key) keys.emplace(raw->index, *key);
+    const auto key = key_in(message);
+    if (!raw || !key) {
+      put_policy(message, outcome);
+      continue;
+    }
+    const Wanted wanted = want(*raw, message);
+    const Policy* known = manager_.find_policy(*key);
+    // Of policies with one priority, the older one is first.
+    const bool is_kept =
+        known != nullptr && !wanted.is_left_out && known->number > newest && is_same(*known, wanted.request);
+    // A policy that replaces another one has its index.
+    if (known != nullptr && known->index != raw->index) manager_.drop(*key, outcome);
+    if (!is_kept) put_policy(message, outcome);
+    known = manager_.find_policy(*key);
+    if (known == nullptr) continue;
+    newest = known->number;
+    listed.insert(newest);
   }
-  const auto stays = [&](const Policy& policy) {
-    const auto [first, end] = keys.equal_range(policy.index);
-    return std::any_of(first, end, [&](const auto& entry) { return entry.second == key_of(policy); });
-  };
-  manager_.retain_policies(stays, outcome);
-  for (const Buffer& message : dumped) {
-    if (!has_policy(message)) put_policy(message, outcome);
-  }
+  // Packets stay protected until all other policies are there. A policy that the kernel replaces during the dump may
+  // not be listed, and its notification follows.
+  manager_.retain_policies(
+      [&](const Policy& policy) { return listed.contains(policy.number) || has_in_kernel(policy); }, outcome);
 }
 
-bool KernelFollower::has_policy(std::span<const std::uint8_t> message) {
-  const auto raw = fixed_of<xfrm_userpolicy_info>(message);
-  if (!raw || is_of_socket(raw->dir)) return false;
-  try {
-    const Policy told = read_policy(*raw, Attributes(attributes_of(message, sizeof *raw)), 0);
-    const Policy* const known = manager_.find_policy(key_of(told));
-    return known != nullptr && is_same(*known, told);
-  } catch (const Refused&) {
-    return false;
-  }
+bool KernelFollower::has_in_kernel(const Policy& policy) {
+  Buffer request;
+  MessageWriter(request).get_policy(policy);
+  bool is_found = false;
+  const int error = link_.ask(request, [&](std::span<const std::uint8_t> message) {
+    if (type_of(message) == XFRM_MSG_NEWPOLICY) is_found = key_in(message) == key_of(policy);
+  });
+  // An unknown answer takes no protection away.
+  if (error != 0 && error != ENOENT) needs_synchronization_ = is_found = true;
+  return is_found;
 }
 
 void KernelFollower::forward(const std::vector<Notification>& notifications) {

@@ -38,6 +38,15 @@ class KernelFollower {
     std::string reason;
   };
 
+  /// A policy of the kernel as the manager gets it.
+  struct Wanted {
+    Buffer request;
+    std::string reason;        ///< Why it differs from the kernel's policy; empty: it does not.
+    bool is_left_out = false;  ///< The manager gets none.
+  };
+
+  /// Handles at most `most` datagrams. Returns true if none is left.
+  bool read(int most, Outcome& outcome);
   void take(std::span<const std::uint8_t> message, Outcome& outcome);
   void take_pending(Outcome& outcome);
   void put_policy(std::span<const std::uint8_t> message, Outcome& outcome);
@@ -51,7 +60,8 @@ class KernelFollower {
   void put_defaults(Outcome& outcome);
   void put_sas(Outcome& outcome);
   void put_policies(Outcome& outcome);
-  bool has_policy(std::span<const std::uint8_t> message);
+  static Wanted want(const xfrm_userpolicy_info& raw, std::span<const std::uint8_t> message);
+  bool has_in_kernel(const Policy& policy);
 
   KernelLink& link_;
   Manager& manager_;

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 
 #include "control/xfrm/kernel_testing.h"
 #include "control/xfrm/manager_testing.h"
@@ -52,8 +55,31 @@ Message kernel_policy(std::uint32_t request, std::uint32_t index = 9) {
   return message;
 }
 
+/// Returns the message of the kernel that an SA was deleted.
+Message deleted(const xfrm_usersa_info& raw, Message (*describe)(const xfrm_usersa_info&)) {
+  const testing::Bytes told = describe(raw).bytes();
+  Message message(XFRM_MSG_DELSA, id_of(raw));
+  message.attribute(XFRMA_SA, raw);
+  const auto attribute = std::span(told).subspan(NLMSG_ALIGN(sizeof(nlmsghdr) + sizeof raw));
+  nlattr head{};
+  std::memcpy(&head, attribute.data(), sizeof head);
+  return message.attribute_bytes(head.nla_type, attribute.subspan(sizeof head, head.nla_len - sizeof head));
+}
+
 class KernelFollowerTest : public ManagerTest {
  protected:
+  /// Tells the kernel's policies to the manager, and returns the one that it has, or null.
+  const Policy* take_policy(const Message& policy) {
+    kernel_.tell(policy);
+    receive();
+    const auto& all = manager_.spd().all();
+    return all.size() == 1 ? &all.begin()->second : nullptr;
+  }
+  static std::vector<std::uint16_t> types_to_data_plane(const Outcome& outcome) {
+    std::vector<std::uint16_t> types;
+    for (const Buffer* const each : to_group(outcome, PENUMBRA_XFRM_GROUP_DATA_PLANE)) types.push_back(type_of(*each));
+    return types;
+  }
   Outcome synchronize() {
     Outcome outcome;
     follower_.synchronize(outcome);
@@ -224,7 +250,11 @@ TEST_F(KernelFollowerTest, ALockWithoutMarkIsNotTrusted) {
     EXPECT_NE(why(spi), "") << spi;
     EXPECT_EQ(first_number(spi), 0U);
   }
-  EXPECT_EQ(marks_.size(), 0U);
+  // Who used the key is not known, even if the SA comes again with other numbers.
+  kernel_.at(0x100).sent = 0;
+  kernel_.tell(0x100);
+  receive();
+  EXPECT_EQ(first_number(0x100), 0U);
 }
 
 TEST_F(KernelFollowerTest, WhatCannotBeLockedOpensOnly) {
@@ -487,6 +517,266 @@ TEST_F(KernelFollowerTest, AnSaThatIsAddedElsewhereKeepsItsWindow) {
   const Sa& moved = manager_.sad().all().begin()->second;
   EXPECT_EQ(moved.replay.in, 5000U);
   EXPECT_EQ(moved.replay.bitmap, (std::vector<std::uint32_t>{0xABCD}));
+}
+
+TEST_F(KernelFollowerTest, AKeyThatTheKernelHasUsedIsSpentForGood) {
+  synchronize();
+  kernel_.add(0x100, gcm);
+  kernel_.seal(0x100, 1);
+  kernel_.tell(0x100);
+  receive();
+  EXPECT_NE(why(0x100), "");
+  // The same key comes again, and the kernel counts from 0.
+  kernel_.tell(Message(XFRM_MSG_DELSA, id_of(esp_sa(0x100))));
+  kernel_.remove(0x100);
+  kernel_.add(0x100, gcm);
+  kernel_.tell(0x100);
+  receive();
+  EXPECT_EQ(first_number(0x100), 0U);
+  HighWaterMarks marks(folder_ / "marks", folder_ / "witness");
+  Manager restarted(marks, [this] { return now_; }, kOwner);
+  KernelFollower follower(kernel_, restarted, [](std::uint16_t) { return false; });
+  Outcome outcome;
+  follower.synchronize(outcome);
+  EXPECT_EQ(first_number(0x100, restarted), 0U);
+  // A keeper that gets the key from a daemon lends nothing either.
+  Manager without_kernel(marks, [this] { return now_; }, kOwner);
+  without_kernel.set_has_data_plane(true);
+  Sender daemon{.user = kDaemon};
+  without_kernel.handle(daemon, policy_for(0).bytes(), outcome);
+  without_kernel.handle(daemon, gcm(esp_sa(0x100)).bytes(), outcome);
+  ASSERT_EQ(without_kernel.sad().all().size(), 1U);
+  EXPECT_EQ(first_number(0x100, without_kernel), 0U);
+}
+
+TEST_F(KernelFollowerTest, ADeletedSaTellsWhetherTheKernelHasSealed) {
+  synchronize();
+  // The SA that the first message tells is gone when the keeper asks for it.
+  kernel_.add(0x100, gcm);
+  kernel_.tell(0x100);
+  xfrm_usersa_info used = esp_sa(0x100);
+  used.curlft.packets = 1;
+  kernel_.tell(deleted(used, gcm));
+  kernel_.tell(0x100);
+  kernel_.add(0x200, gcm);
+  kernel_.tell(deleted(esp_sa(0x200), gcm));
+  kernel_.tell(0x200);
+  const Outcome outcome = receive();
+  EXPECT_EQ(first_number(0x100), 0U);
+  EXPECT_EQ(first_number(0x200), 1U);
+}
+
+TEST_F(KernelFollowerTest, LostMarksStayLost) {
+  kernel_.add(0x100, gcm);
+  kernel_.add(0x200, cbc);
+  kernel_.add(0x300, cbc);
+  kernel_.seal(0x300, 1);
+  std::ofstream(folder_ / "marks", std::ios::binary | std::ios::app) << std::string(100, 'x');
+  HighWaterMarks marks(folder_ / "marks", folder_ / "witness");
+  ASSERT_NE(marks.why_lost(), "");
+  Manager manager(marks, [this] { return now_; }, kOwner);
+  KernelFollower follower(kernel_, manager, [](std::uint16_t) { return false; });
+  Outcome outcome;
+  follower.synchronize(outcome);
+  EXPECT_NE(HighWaterMarks(folder_ / "marks", folder_ / "witness").why_lost(), "");
+  for (const std::uint32_t spi : {0x100U, 0x200U, 0x300U}) EXPECT_EQ(first_number(spi, manager), 0U);
+}
+
+TEST_F(KernelFollowerTest, TheDataPlaneGivesUpNumbersAtOnce) {
+  kernel_.add(0x100, gcm);
+  synchronize();
+  EXPECT_EQ(first_number(0x100), 1U);
+  kernel_.at(0x100).sent = 0;
+  kernel_.seal(0x100, 1);
+  EXPECT_EQ(types_to_data_plane(synchronize()), (std::vector<std::uint16_t>{PENUMBRA_XFRM_REVOKE, XFRM_MSG_DELSA}));
+  // The SA comes again, to open packets.
+  EXPECT_EQ(types_to_data_plane(synchronize()), (std::vector<std::uint16_t>{PENUMBRA_XFRM_REVOKE, XFRM_MSG_NEWSA}));
+  // A data plane that connects may have numbers from an earlier keeper.
+  penumbra_xfrm_hello hello{};
+  hello.options = PENUMBRA_XFRM_DATA_PLANE;
+  const Outcome outcome = ask({PENUMBRA_XFRM_HELLO, hello}, kOwner);
+  ASSERT_EQ(outcome.replies.size(), 2U);
+  EXPECT_EQ(type_of(outcome.replies[0]), PENUMBRA_XFRM_REVOKE);
+  EXPECT_EQ(fixed_of<xfrm_usersa_id>(outcome.replies[0]).spi, htonl(0x100));
+}
+
+TEST_F(KernelFollowerTest, ContinuesCbcAfterACrashThatFollowsTheLock) {
+  kernel_.add(0x100, cbc);
+  kernel_.before_answer = [&](std::uint16_t type) {
+    if (type != XFRM_MSG_NEWAE) return;
+    kernel_.seal(0x100, 7);
+    std::filesystem::copy_file(folder_ / "marks", folder_ / "crashed");
+  };
+  synchronize();
+  kernel_.before_answer = nullptr;
+  HighWaterMarks marks(folder_ / "crashed", folder_ / "crashed-witness");
+  Manager restarted(marks, [this] { return now_; }, kOwner);
+  KernelFollower follower(kernel_, restarted, [](std::uint16_t) { return false; });
+  Outcome outcome;
+  follower.synchronize(outcome);
+  EXPECT_EQ(first_number(0x100, restarted), 8U);
+}
+
+TEST_F(KernelFollowerTest, RemovesTheSaOfExactlyTheMark) {
+  const auto marked = [](const xfrm_usersa_info& raw) { return gcm(raw).attribute(XFRMA_MARK, xfrm_mark{1, 0xFF}); };
+  kernel_.add(0x100, marked);
+  synchronize();
+  kernel_.sas.clear();
+  kernel_.add(0x100, gcm);
+  kernel_.tell(0x100);
+  receive();
+  // Linux may have both, of which the newer one has no mark and matches any.
+  ASSERT_EQ(known(), 2U);
+  Message message(XFRM_MSG_DELSA, id_of(esp_sa(0x100)));
+  kernel_.tell(message.attribute(XFRMA_MARK, xfrm_mark{1, 0xFF}));
+  receive();
+  ASSERT_EQ(known(), 1U);
+  EXPECT_NE(find(0x100), nullptr);
+}
+
+TEST_F(KernelFollowerTest, PacketsPassInClearUnconditionallyOnly) {
+  synchronize();
+  xfrm_userpolicy_info bypass = out_policy();
+  bypass.index = 9;
+  const auto left_out = [&](Message message) {
+    EXPECT_NE(take_policy(kernel_policy(1)), nullptr);
+    kernel_.tell(Message(XFRM_MSG_FLUSHPOLICY, nlattr{.nla_len = sizeof(nlattr), .nla_type = XFRMA_PAD}));
+    return take_policy(message) == nullptr && manager_.spd().all().empty();
+  };
+  EXPECT_FALSE(left_out(Message(XFRM_MSG_NEWPOLICY, bypass)));
+  EXPECT_TRUE(left_out(Message(XFRM_MSG_NEWPOLICY, bypass).attribute(XFRMA_MARK, xfrm_mark{1, 1})));
+  const xfrm_userpolicy_type sub{.type = XFRM_POLICY_TYPE_SUB, .reserved1 = 0, .reserved2 = 0};
+  EXPECT_TRUE(left_out(Message(XFRM_MSG_NEWPOLICY, bypass).attribute(XFRMA_POLICY_TYPE, sub)));
+  EXPECT_TRUE(left_out(Message(XFRM_MSG_NEWPOLICY, bypass).attribute(XFRMA_SEC_CTX, xfrm_user_sec_ctx{})));
+  bypass.sel.ifindex = 3;
+  EXPECT_TRUE(left_out(Message(XFRM_MSG_NEWPOLICY, bypass)));
+  bypass.sel.ifindex = 0;
+  bypass.sel.user = 1000;
+  EXPECT_TRUE(left_out(Message(XFRM_MSG_NEWPOLICY, bypass)));
+  EXPECT_EQ(counters().refused_policies, 1U) << "the log names each policy once";
+  // With a mark, packets are protected or blocked whether they have it or not.
+  const Policy* policy = take_policy(kernel_policy(1).attribute(XFRMA_MARK, xfrm_mark{1, 1}));
+  ASSERT_NE(policy, nullptr);
+  EXPECT_EQ(policy->templates.size(), 1U);
+  // It takes the place of one that protected packets.
+  EXPECT_EQ(take_policy(Message(XFRM_MSG_UPDPOLICY, out_policy()).attribute(XFRMA_MARK, xfrm_mark{1, 1})), nullptr);
+}
+
+TEST_F(KernelFollowerTest, BlocksWhatItCannotApply) {
+  synchronize();
+  const xfrm_userpolicy_type sub{.type = XFRM_POLICY_TYPE_SUB, .reserved1 = 0, .reserved2 = 0};
+  const auto is_blocked = [&](const Message& message) {
+    const Policy* const policy = take_policy(message);
+    const bool blocks = policy != nullptr && policy->action == Action::block && policy->templates.empty();
+    kernel_.tell(Message(XFRM_MSG_FLUSHPOLICY, nlattr{.nla_len = sizeof(nlattr), .nla_type = XFRMA_PAD})
+                     .attribute(XFRMA_POLICY_TYPE,
+                                xfrm_userpolicy_type{policy == nullptr ? std::uint8_t{0} : policy->type, 0, 0}));
+    receive();
+    return blocks;
+  };
+  EXPECT_TRUE(is_blocked(kernel_policy(1).attribute(XFRMA_POLICY_TYPE, sub)));
+  EXPECT_TRUE(is_blocked(kernel_policy(1).attribute(XFRMA_SEC_CTX, xfrm_user_sec_ctx{})));
+  // Without its templates, the policy would let packets pass in clear.
+  Message cut = kernel_policy(1);
+  cut.cut(1);
+  EXPECT_TRUE(is_blocked(cut));
+  EXPECT_FALSE(is_blocked(kernel_policy(1)));
+}
+
+TEST_F(KernelFollowerTest, AnOutPolicyIsNeverOptional) {
+  synchronize();
+  xfrm_userpolicy_info raw = out_policy();
+  raw.index = 9;
+  xfrm_user_tmpl wanted{};
+  wanted.id.proto = 50;
+  wanted.family = AF_INET;
+  wanted.mode = XFRM_MODE_TRANSPORT;
+  wanted.optional = 1;
+  const Policy* policy = take_policy(Message(XFRM_MSG_NEWPOLICY, raw).attribute(XFRMA_TMPL, wanted));
+  ASSERT_NE(policy, nullptr);
+  EXPECT_FALSE(policy->templates.at(0).optional);
+  // Packets from the peer may come in clear.
+  raw.dir = XFRM_POLICY_IN;
+  raw.index = 8;
+  kernel_.tell(Message(XFRM_MSG_FLUSHPOLICY, nlattr{.nla_len = sizeof(nlattr), .nla_type = XFRMA_PAD}));
+  policy = take_policy(Message(XFRM_MSG_NEWPOLICY, raw).attribute(XFRMA_TMPL, wanted));
+  ASSERT_NE(policy, nullptr);
+  EXPECT_TRUE(policy->templates.at(0).optional);
+}
+
+TEST_F(KernelFollowerTest, NoPolicyLeavesBeforeItsSuccessorsHaveCome) {
+  const auto policy = [](std::uint32_t index, std::uint8_t prefix) {
+    xfrm_userpolicy_info raw = out_policy();
+    raw.sel.prefixlen_d = prefix;
+    raw.index = index;
+    Message message = policy_for(1);
+    message.set_fixed(raw);
+    return message;
+  };
+  kernel_.policies = {policy(9, 16), policy(17, 17)};
+  synchronize();
+  kernel_.policies = {policy(33, 19), policy(25, 18)};
+  // Linux replaces a policy during the dump, which then has neither the old nor the new one.
+  kernel_.unlisted = {policy(17, 17)};
+  kernel_.overrun();
+  EXPECT_EQ(types_to_data_plane(receive()),
+            (std::vector<std::uint16_t>{XFRM_MSG_UPDPOLICY, XFRM_MSG_UPDPOLICY, XFRM_MSG_DELPOLICY}));
+  std::vector<std::uint32_t> indices;
+  for (const auto& [number, each] : manager_.spd().all()) indices.push_back(each.index);
+  EXPECT_EQ(indices, (std::vector<std::uint32_t>{17, 25, 33}));
+  // The order of age decides between policies with one priority.
+  kernel_.unlisted.clear();
+  kernel_.policies = {policy(17, 17), policy(33, 19), policy(25, 18)};
+  kernel_.overrun();
+  EXPECT_EQ(types_to_data_plane(receive()), (std::vector<std::uint16_t>{XFRM_MSG_UPDPOLICY}));
+  EXPECT_EQ(manager_.spd().all().rbegin()->second.index, 17U);
+  EXPECT_TRUE(synchronize().notifications.empty());
+}
+
+TEST_F(KernelFollowerTest, RepeatsAnInterruptedDump) {
+  kernel_.add(0x100, gcm);
+  kernel_.errors[XFRM_MSG_GETSA] = EINTR;
+  kernel_.errors_left = 2;
+  synchronize();
+  EXPECT_EQ(first_number(0x100), 1U);
+  kernel_.errors_left = -1;
+  EXPECT_THROW(synchronize(), std::system_error);
+}
+
+TEST_F(KernelFollowerTest, UnknownDefaultsLetNothingPass) {
+  kernel_.errors[XFRM_MSG_GETDEFAULT] = ENOBUFS;
+  EXPECT_THROW(synchronize(), std::system_error);
+}
+
+TEST_F(KernelFollowerTest, ManySasNeedFewWritesToTheDisk) {
+  constexpr std::uint32_t kSas = 200;
+  for (std::uint32_t i = 1; i <= kSas; ++i) {
+    kernel_.add(0x100 * i, cbc);
+    kernel_.seal(0x100 * i, 1);
+  }
+  std::pair<ino_t, off_t> last;
+  int writes = 0;
+  kernel_.before_answer = [&](std::uint16_t type) {
+    if (type != XFRM_MSG_NEWAE) return;
+    struct stat file{};
+    ASSERT_EQ(stat((folder_ / "marks").c_str(), &file), 0);
+    const std::pair now(file.st_ino, file.st_size);
+    if (std::exchange(last, now) != now) ++writes;
+  };
+  synchronize();
+  EXPECT_EQ(counters().locks, kSas);
+  EXPECT_EQ(writes, 1) << "before the first lock";
+}
+
+TEST_F(KernelFollowerTest, ComparesEverythingAfterALostAnswer) {
+  synchronize();
+  kernel_.add(0x100, gcm);
+  kernel_.tell(0x100);
+  kernel_.errors[XFRM_MSG_GETSA] = ENOBUFS;
+  kernel_.errors_left = 1;
+  receive();
+  EXPECT_EQ(counters().resyncs, 1U);
+  EXPECT_EQ(first_number(0x100), 1U);
 }
 
 TEST(NetlinkLinkTest, TakesDatagramsOfTheKernelOnly) {

@@ -23,8 +23,9 @@ class KernelLink {
   /// Visits the notifications of one datagram, if there is one. `overrun` means that notifications were lost. Throws
   /// std::system_error.
   virtual Received receive(const Visit& visit) = 0;
-  /// Sends one request, visits the messages of the answer, and returns the kernel's errno (0: success). Throws
-  /// std::system_error if the kernel does not answer.
+  /// Sends one request, visits the messages of the answer, and returns the kernel's errno (0: success). ENOBUFS means
+  /// that a part of the answer was lost, and EINTR that a dump has changed meanwhile. Throws std::system_error if the
+  /// kernel does not answer.
   virtual int ask(std::span<const std::uint8_t> request, const Visit& visit) = 0;
 };
 

@@ -47,7 +47,10 @@ class FakeKernel final : public KernelLink {
     const auto payload = request.subspan(sizeof head);
     asked.push_back(head.nlmsg_type);
     if (before_answer) before_answer(head.nlmsg_type);
-    if (const auto error = errors.find(head.nlmsg_type); error != errors.end()) return error->second;
+    if (const auto error = errors.find(head.nlmsg_type); error != errors.end() && errors_left != 0) {
+      --errors_left;
+      return error->second;
+    }
     switch (head.nlmsg_type) {
       case XFRM_MSG_GETSA:
         if ((head.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP) {
@@ -60,6 +63,7 @@ class FakeKernel final : public KernelLink {
         }
         return ESRCH;
       case XFRM_MSG_GETPOLICY:
+        if ((head.nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP) return get_policy(payload, visit);
         for (const Message& policy : policies) visit(policy.bytes());
         return 0;
       case XFRM_MSG_NEWAE:
@@ -109,6 +113,8 @@ class FakeKernel final : public KernelLink {
   std::vector<std::uint16_t> asked;
   std::vector<xfrm_user_expire> expired;
   std::map<std::uint16_t, int> errors;  ///< By type of request.
+  int errors_left = -1;                 ///< Requests that fail; below 0: all of them.
+  std::list<Message> unlisted;          ///< Policies that were replaced during the dump.
   std::function<void(std::uint16_t)> before_answer;
 
  private:
@@ -131,6 +137,19 @@ class FakeKernel final : public KernelLink {
     std::memcpy(content.data(), &state, sizeof state);
     std::memcpy(content.data() + sizeof state, sa.window.data(), content.size() - sizeof state);
     return message.attribute_bytes(XFRMA_REPLAY_ESN_VAL, content);
+  }
+
+  int get_policy(std::span<const std::uint8_t> payload, const Visit& visit) {
+    const std::uint32_t index = fixed_part<xfrm_userpolicy_id>(payload).index;
+    for (const std::list<Message>* const list : {&policies, &unlisted}) {
+      for (const Message& policy : *list) {
+        const Bytes bytes = policy.bytes();
+        if (fixed_part<xfrm_userpolicy_info>(std::span(bytes).subspan(sizeof(nlmsghdr))).index != index) continue;
+        visit(bytes);
+        return 0;
+      }
+    }
+    return ENOENT;
   }
 
   int set_replay(std::span<const std::uint8_t> payload, bool replaces) {

@@ -105,7 +105,7 @@ class Manager {
   /// Reads an SA as the kernel tells it. Throws Refused, also if the kernel hides the keys.
   Sa read_kernel_sa(const xfrm_usersa_info& raw, const Attributes& attributes);
   /// Returns the SA of this id and mark, or null.
-  const Sa* find_sa(const SaId& id, const Mark& mark);
+  const Sa* find_sa(const SaId& id, const Mark& mark) { return sad_.find_exact(id, mark); }
   const Policy* find_policy(const PolicyKey& key) { return spd_.find(key); }
   /// Returns why numbers of counter modes cannot be lent, or an empty text.
   const std::string& why_marks_lost() const { return marks_.why_lost(); }
@@ -113,9 +113,18 @@ class Manager {
   bool has_mark(const Sa& sa) const { return marks_.has(marks_.fingerprint(sa)); }
   /// Stores the keys and last outbound numbers of SAs in the high-water marks. Throws std::system_error.
   void add_marks(const std::vector<const Sa*>& sas);
+  /// Raises the mark of an SA's key to its last outbound number. save_marks() stores it.
+  void raise_mark(const Sa& sa);
+  /// Notes for good that no number may be lent for the key of an SA. save_marks() stores that.
+  void spend(const Sa& sa);
+  /// True if the key of an SA was given to spend().
+  bool is_spent(const Sa& sa) const { return marks_.find(marks_.fingerprint(sa)) == kUnlimited; }
   /// Adds an SA of the kernel, or changes the one that has its id. Throws Refused if another SA has the id. Call
   /// save_marks() before anybody gets the outcome.
   void adopt(Sa sa, Outcome& outcome);
+  /// Removes the SA of this id and mark, or the policy of this key, if there is one.
+  void drop(const SaId& id, const Mark& mark, Outcome& outcome);
+  void drop(const PolicyKey& key, Outcome& outcome);
   /// Removes the SAs, other than larval ones, and the policies that a function returns false for.
   void retain_sas(const std::function<bool(const SaSettings&)>& stays, Outcome& outcome);
   void retain_policies(const std::function<bool(const Policy&)>& stays, Outcome& outcome);
@@ -172,6 +181,8 @@ class Manager {
   void report(Request& request);
   void status(Request& request);
 
+  /// Returns the SA that a request names, or null. A message of the kernel names one by its whole mark.
+  Sa* find_sa(const Request& request, const SaId& id);
   Sa& require_sa(Request& request, const SaId& id);
   KeyView view_for(const Sender& sender, const Sa& sa) const;
   bool is_trusted(const Sender& sender) const { return sender.user == 0 || sender.user == owner_; }
@@ -180,6 +191,10 @@ class Manager {
   void notify_removed(const Sa& sa, Outcome& outcome) const;
   void notify_policy(std::uint16_t type, const Policy& policy, Outcome& outcome) const;
   void remove(const Sa& sa, Outcome& outcome);
+  /// Takes back the numbers that the data plane may have for an SA.
+  static void revoke(const SaSettings& sa, Outcome& outcome);
+  /// Replies to a data plane which SAs seal nothing. It may have numbers from an earlier keeper.
+  void revoke_unsealed(Outcome& outcome) const;
   void remove(const Policy& policy, Outcome& outcome);
   /// Asks for another SA in place of one that seals nothing, at most once a minute for a reqid.
   void ask_for_successor(Sa& sa, Outcome& outcome);

@@ -42,6 +42,7 @@ void Manager::hello(Request& request) {
   request.sender.port = raw.port;
   request.sender.groups = (raw.groups & (kDataPlane - 1)) | (is_data_plane ? kDataPlane : 0);
   request.sender.wants_text = (raw.options & PENUMBRA_XFRM_TEXT) != 0;
+  if (is_data_plane) revoke_unsealed(request.outcome);
 }
 
 penumbra_xfrm_lend Manager::reserve(Sa& sa, std::uint32_t count, Outcome& outcome) {
@@ -91,7 +92,7 @@ void Manager::lend_first(Sa& sa, Outcome& outcome) {
   if (!spd_.wants(sa.settings)) return;
   // The data plane asks for the last numbers, so that it hears of their end.
   const std::uint64_t used = std::max(sa.replay.out, marks_.find(marks_.fingerprint(sa)));
-  if (used + PENUMBRA_XFRM_FIRST_BLOCK > last_number(sa)) return;
+  if (used > last_number(sa) - PENUMBRA_XFRM_FIRST_BLOCK) return;
   Buffer& lent = outcome.notifications.back().lent;
   // The data plane takes datagrams of 64 KiB, and asks for the numbers of further SAs.
   if (lent.size() >= kMostLentBytes) return;

@@ -3,6 +3,7 @@
 // SAs and policies of the kernel (kernel_follower.h).
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -19,6 +20,10 @@ bool is_zero(const std::uint8_t* key, const std::optional<Algorithm>& algorithm)
   return std::ranges::all_of(std::span(key, algorithm->key_bits / 8), [](std::uint8_t byte) { return byte == 0; });
 }
 
+bool have_same_bytes(const KeyBytes& a, const KeyBytes& b) {
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
 }  // namespace
 
 Sa Manager::read_kernel_sa(const xfrm_usersa_info& raw, const Attributes& attributes) {
@@ -31,40 +36,50 @@ Sa Manager::read_kernel_sa(const xfrm_usersa_info& raw, const Attributes& attrib
   return sa;
 }
 
-const Sa* Manager::find_sa(const SaId& id, const Mark& mark) {
-  const Sa* const found = sad_.find(id, mark.value & mark.mask);
-  return found != nullptr && found->settings.mark == mark ? found : nullptr;
+void Manager::add_marks(const std::vector<const Sa*>& sas) {
+  for (const Sa* const sa : sas) raise_mark(*sa);
+  marks_.save(clock_());
 }
 
-void Manager::add_marks(const std::vector<const Sa*>& sas) {
-  for (const Sa* const sa : sas) {
-    marks_.raise(marks_.fingerprint(*sa), sa->replay.out, !has_hard_limit(sa->settings.limits), clock_());
-  }
-  marks_.save(clock_());
+void Manager::raise_mark(const Sa& sa) {
+  // A new file in place of a damaged one would hide the damage.
+  if (!marks_.why_lost().empty()) return;
+  marks_.raise(marks_.fingerprint(sa), sa.replay.out, !has_hard_limit(sa.settings.limits), clock_());
+}
+
+void Manager::spend(const Sa& sa) {
+  if (!marks_.why_lost().empty() || is_spent(sa)) return;
+  marks_.raise(marks_.fingerprint(sa), kUnlimited, !has_hard_limit(sa.settings.limits), clock_());
 }
 
 void Manager::adopt(Sa sa, Outcome& outcome) {
   const KeyFingerprint key = marks_.fingerprint(sa);
-  sa.replay.out = std::max(sa.replay.out, marks_.find(key));
-  const Sa* const old = find_sa(sa.settings.id, sa.settings.mark);
+  const bool seals = sa.why_unsealed.empty();
+  if (seals) sa.replay.out = std::max(sa.replay.out, marks_.find(key));
+  Sa* const old = sad_.find_exact(sa.settings.id, sa.settings.mark);
   const bool has_same_key = old != nullptr && !old->larval && marks_.fingerprint(*old) == key;
-  if (has_same_key && marks_.find(key) != 0 && old->why_unsealed.empty() && !sa.why_unsealed.empty()) {
+  if (has_same_key && !seals && old->why_unsealed.empty() && old->replay.out != 0) {
     // A data plane may have numbers, and must not use them.
+    revoke(sa.settings, outcome);
     remove(*old, outcome);
     return;
   }
-  if (has_same_key && old->settings == sa.settings) {
-    sad_.find(old->number)->why_unsealed = std::move(sa.why_unsealed);
+  if (has_same_key && old->settings == sa.settings && have_same_bytes(*old->keys, *sa.keys)) {
+    old->why_unsealed = std::move(sa.why_unsealed);
     return;
   }
   const auto has_same_window = [&](const Replay& other) { return other.bitmap.size() == sa.replay.bitmap.size(); };
   if (has_same_key) {
-    if (has_same_window(old->replay)) sa.replay = old->replay;
-    sa.usage = old->usage;
-    sa.counters = old->counters;
-    sa.dying = old->dying && old->settings.limits == sa.settings.limits;
-    sad_.remove(*old);
-  } else if (old != nullptr) {
+    const bool was_dying = old->dying && old->settings.limits == sa.settings.limits;
+    Sa& now = sad_.move(*old, std::move(sa.settings));
+    now.keys = std::move(sa.keys);
+    if (!has_same_window(now.replay)) now.replay = std::move(sa.replay);
+    now.dying = was_dying;
+    now.why_unsealed = std::move(sa.why_unsealed);
+    notify_sa(XFRM_MSG_UPDSA, now, outcome);
+    return lend_first(now, outcome);
+  }
+  if (old != nullptr) {
     remove(*old, outcome);
   } else if (const auto kept = windows_.find(key); kept != windows_.end()) {
     const Replay& window = kept->second.replay;
@@ -74,9 +89,28 @@ void Manager::adopt(Sa sa, Outcome& outcome) {
     }
     windows_.erase(kept);
   }
+  // A data plane keeps an SA for some time after its removal, and may still have it.
+  if (!seals) revoke(sa.settings, outcome);
   Sa& now = sad_.add(std::move(sa));
-  notify_sa(has_same_key ? XFRM_MSG_UPDSA : XFRM_MSG_NEWSA, now, outcome);
+  notify_sa(XFRM_MSG_NEWSA, now, outcome);
   lend_first(now, outcome);
+}
+
+void Manager::revoke(const SaSettings& sa, Outcome& outcome) {
+  if (sa.mark != Mark{}) return;  // The data plane uses no SA with a mark.
+  outcome.notifications.push_back({PENUMBRA_XFRM_GROUP_DATA_PLANE, {}});
+  MessageWriter(outcome.notifications.back().message).revoked(sa.id, 0);
+}
+
+void Manager::revoke_unsealed(Outcome& outcome) const {
+  for (const auto& [number, sa] : sad_.all()) {
+    if (sa.why_unsealed.empty() || sa.settings.mark != Mark{}) continue;
+    MessageWriter(outcome.replies.emplace_back()).revoked(sa.settings.id, NLM_F_MULTI);
+  }
+}
+
+void Manager::drop(const SaId& id, const Mark& mark, Outcome& outcome) {
+  if (const Sa* const sa = find_sa(id, mark); sa != nullptr) remove(*sa, outcome);
 }
 
 void Manager::remove(const Sa& sa, Outcome& outcome) {
@@ -85,6 +119,10 @@ void Manager::remove(const Sa& sa, Outcome& outcome) {
     windows_[marks_.fingerprint(removed)] = {.replay = removed.replay, .time = clock_()};
   }
   notify_removed(removed, outcome);
+}
+
+void Manager::drop(const PolicyKey& key, Outcome& outcome) {
+  if (const Policy* const policy = spd_.find(key); policy != nullptr) remove(*policy, outcome);
 }
 
 void Manager::retain_sas(const std::function<bool(const SaSettings&)>& stays, Outcome& outcome) {

@@ -23,8 +23,14 @@ void check_protocol(std::uint8_t protocol, const Attributes& attributes) {
 
 }  // namespace
 
+Sa* Manager::find_sa(const Request& request, const SaId& id) {
+  if (!request.sender.is_kernel) return sad_.find(id, read_mark(request.attributes));
+  const auto mark = request.attributes.get<xfrm_mark>(XFRMA_MARK);
+  return sad_.find_exact(id, mark ? Mark{.value = mark->v, .mask = mark->m} : Mark{});
+}
+
 Sa& Manager::require_sa(Request& request, const SaId& id) {
-  Sa* const sa = id.spi == 0 ? nullptr : sad_.find(id, read_mark(request.attributes));
+  Sa* const sa = id.spi == 0 ? nullptr : find_sa(request, id);
   if (sa == nullptr) throw Refused(ESRCH, "there is no such SA");
   return *sa;
 }
@@ -94,7 +100,7 @@ void Manager::set_event(Request& request) {
 
 void Manager::expire_sa(Request& request) {
   const auto raw = request.fixed<xfrm_user_expire>();
-  Sa* const sa = sad_.find(to_id(raw.state), read_mark(request.attributes));
+  Sa* const sa = find_sa(request, to_id(raw.state));
   require(sa != nullptr, ENOENT, "there is no such SA");
   require(!sa->larval, EINVAL, "the SA is larval");
   // The kernel repeats a soft expiry that came from here.

@@ -54,10 +54,15 @@ class Message {
   void set_sequence(std::uint32_t sequence) {
     std::memcpy(bytes_.data() + offsetof(nlmsghdr, nlmsg_seq), &sequence, sizeof sequence);
   }
+  void set_flags(std::uint16_t flags) {
+    std::memcpy(bytes_.data() + offsetof(nlmsghdr, nlmsg_flags), &flags, sizeof flags);
+  }
   template <class Fixed>
   void set_fixed(const Fixed& fixed) {
     std::memcpy(bytes_.data() + sizeof(nlmsghdr), &fixed, sizeof fixed);
   }
+  /// Removes bytes from the end.
+  void cut(std::size_t count) { bytes_.resize(bytes_.size() - count); }
   void append_word(std::uint32_t word) { append(word); }
   void set_type(std::uint16_t type) { std::memcpy(bytes_.data() + offsetof(nlmsghdr, nlmsg_type), &type, sizeof type); }
   Bytes bytes() const {

@@ -19,18 +19,23 @@ namespace {
 constexpr std::size_t kMostDatagram = 65536;  // Linux fills a dump's datagrams up to 32 KiB.
 constexpr int kReceiveBytes = 16 << 20;       // For some ten thousand notifications.
 constexpr timeval kPatience{.tv_sec = 10, .tv_usec = 0};
+// The kernel gives no socket such a port by itself.
+constexpr std::uint32_t kOwnPort = 0x50454E55;
 
 [[noreturn]] void fail(int error, const std::string& what) {
   throw std::system_error(error, std::generic_category(), "xfrm: " + what);
 }
 
-FileDescriptor open_socket(int flags) {
+/// Opens a socket with a netlink port; 0: any.
+FileDescriptor open_socket(int flags, std::uint32_t port) {
   FileDescriptor socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | flags, NETLINK_XFRM));
   if (!socket) fail(errno, "the kernel has no XFRM; load the module xfrm_user, or leave out --follow-kernel");
   sockaddr_nl own{};
   own.nl_family = AF_NETLINK;
+  own.nl_pid = port;
   if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0) {
-    fail(errno, "cannot bind a socket of the kernel's XFRM");
+    fail(errno, errno == EADDRINUSE ? "another keeper follows the kernel of this network namespace; end it first"
+                                    : "cannot bind a socket of the kernel's XFRM");
   }
   return socket;
 }
@@ -95,7 +100,10 @@ bool is_of_kernel(const sockaddr_nl& sender, std::size_t bytes) {
 }
 
 NetlinkLink::NetlinkLink()
-    : events_(open_socket(SOCK_NONBLOCK)), requests_(open_socket(0)), room_(kMostDatagram), answer_(kMostDatagram) {
+    : events_(open_socket(SOCK_NONBLOCK, 0)),
+      requests_(open_socket(0, kOwnPort)),
+      room_(kMostDatagram),
+      answer_(kMostDatagram) {
   // SO_RCVBUFFORCE passes the host's limit, and needs CAP_NET_ADMIN as the groups do.
   setsockopt(events_.get(), SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBytes, sizeof kReceiveBytes);
   setsockopt(requests_.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
@@ -126,22 +134,32 @@ int NetlinkLink::ask(std::span<const std::uint8_t> request, const Visit& visit) 
   Buffer numbered(request.begin(), request.end());
   ++sequence_;
   std::memcpy(&numbered[offsetof(nlmsghdr, nlmsg_seq)], &sequence_, sizeof sequence_);
-  if (send(requests_.get(), numbered.data(), numbered.size(), 0) < 0) fail(errno, "cannot ask the kernel");
+  ssize_t sent = 0;
+  do {
+    sent = send(requests_.get(), numbered.data(), numbered.size(), 0);
+  } while (sent < 0 && errno == EINTR);
+  if (sent < 0) fail(errno, "cannot ask the kernel");
+  int problem = 0;
   for (;;) {
     const Datagram datagram = receive_into(requests_.get(), answer_);
     const Eraser eraser(answer_, datagram.bytes);
     if (datagram.kind == Datagram::Kind::none) fail(ETIMEDOUT, "the kernel does not answer");
-    if (datagram.kind == Datagram::Kind::lost) return ENOBUFS;
+    if (datagram.kind == Datagram::Kind::lost) {
+      if (datagram.bytes == 0) return ENOBUFS;
+      problem = ENOBUFS;  // The rest of a dump follows, and the socket takes no other request before its end.
+      continue;
+    }
     if (datagram.kind == Datagram::Kind::foreign) continue;
     std::optional<int> error;
     visit_messages(bytes_of(answer_, datagram.bytes), [&](std::span<const std::uint8_t> message) {
       const auto head = fixed_part<nlmsghdr>(message);
       if (head.nlmsg_seq != sequence_ || error) return;
+      if ((head.nlmsg_flags & NLM_F_DUMP_INTR) != 0) problem = EINTR;
       const bool ends = head.nlmsg_type == NLMSG_ERROR || head.nlmsg_type == NLMSG_DONE;
       if (!ends) return visit(message);
       error = message.size() < sizeof head + sizeof(int) ? EBADMSG : -fixed_part<int>(message.subspan(sizeof head));
     });
-    if (error) return *error;
+    if (error) return *error != 0 ? *error : problem;
   }
 }
 

@@ -12,11 +12,13 @@
 
 namespace penumbra::control::xfrm {
 
-/// Reaches the kernel of this network namespace by NETLINK_XFRM. One socket gets notifications, another one asks. Both
-/// take datagrams of the kernel only. Their memory is secret, because messages carry keys.
+/// Reaches the kernel of this network namespace by NETLINK_XFRM. The first socket gets notifications, and the second
+/// one asks. Both take datagrams of the kernel only. Their memory is secret, because messages carry keys. Two keepers
+/// would both find that they have locked an SA. The second socket therefore has a port that only one process can have.
 class NetlinkLink final : public KernelLink {
  public:
-  /// Opens the sockets and joins the groups of SAs, policies, expiries and migrations. Throws std::system_error.
+  /// Opens the sockets and joins the groups of SAs, policies, expiries and migrations. Throws std::system_error, also
+  /// if another process follows the kernel of the namespace.
   NetlinkLink();
 
   int descriptor() const override { return events_.get(); }

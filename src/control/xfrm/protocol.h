@@ -8,14 +8,15 @@
 #include <linux/xfrm.h>
 
 enum penumbra_xfrm_message {
-  PENUMBRA_XFRM_HELLO = 0xF0, /* penumbra_xfrm_hello */
-  PENUMBRA_XFRM_LEND,         /* penumbra_xfrm_lend; the answer has the same type */
-  PENUMBRA_XFRM_USAGE,        /* penumbra_xfrm_usage */
-  PENUMBRA_XFRM_ACQUIRE,      /* penumbra_xfrm_acquire */
-  PENUMBRA_XFRM_MAPPING,      /* xfrm_user_mapping */
-  PENUMBRA_XFRM_STATUS,       /* no content; the answer has the same type and a text in JSON */
-  PENUMBRA_XFRM_REPORT,       /* xfrm_user_report */
-  PENUMBRA_XFRM_FIRST_NUMBERS /* penumbra_xfrm_lend, after the message that announces the SA */
+  PENUMBRA_XFRM_HELLO = 0xF0,  /* penumbra_xfrm_hello */
+  PENUMBRA_XFRM_LEND,          /* penumbra_xfrm_lend; the answer has the same type */
+  PENUMBRA_XFRM_USAGE,         /* penumbra_xfrm_usage */
+  PENUMBRA_XFRM_ACQUIRE,       /* penumbra_xfrm_acquire */
+  PENUMBRA_XFRM_MAPPING,       /* xfrm_user_mapping */
+  PENUMBRA_XFRM_STATUS,        /* no content; the answer has the same type and a text in JSON */
+  PENUMBRA_XFRM_REPORT,        /* xfrm_user_report */
+  PENUMBRA_XFRM_FIRST_NUMBERS, /* penumbra_xfrm_lend, after the message that announces the SA */
+  PENUMBRA_XFRM_REVOKE         /* xfrm_usersa_id: the SA ends at once; with NLM_F_MULTI, a dump tells it again */
 };
 
 /* The group of the data plane: like the groups of SAs and policies, but with keys. A listener joins it by an option,

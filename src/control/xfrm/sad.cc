@@ -50,6 +50,14 @@ Sa* Sad::find(const SaId& id, std::uint32_t mark) {
   return found;
 }
 
+Sa* Sad::find_exact(const SaId& id, const Mark& mark) {
+  const auto [first, end] = by_id_.equal_range(id);
+  for (auto at = first; at != end; ++at) {
+    if (Sa& sa = by_number_.at(at->second); sa.settings.mark == mark) return &sa;
+  }
+  return nullptr;
+}
+
 Sa* Sad::find(std::uint64_t number) {
   const auto found = by_number_.find(number);
   return found == by_number_.end() ? nullptr : &found->second;

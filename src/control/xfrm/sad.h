@@ -22,6 +22,8 @@ class Sad {
   Sa* find(const SaId& id, std::uint32_t mark);
   /// Returns the SA of a number, or null.
   Sa* find(std::uint64_t number);
+  /// Returns the SA of an id and of exactly this mark and mask, or null.
+  Sa* find_exact(const SaId& id, const Mark& mark);
 
   /// Adds an SA. A larval SA without SPI that waited for it disappears. Throws Refused with EEXIST if there is such an
   /// SA, larval or not.

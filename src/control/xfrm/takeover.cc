@@ -34,6 +34,11 @@ bool is_locked(const Sa& sa) {
   return sa.replay.out == last_number(sa);
 }
 
+/// True if the kernel may have sealed with the key of a counter mode.
+bool has_sealed(const Sa& sa) {
+  return needs_unique_iv(sa.settings.algorithms) && (sa.usage.packets != 0 || (sa.replay.out != 0 && !is_locked(sa)));
+}
+
 /// An SA that waits for its keys has no algorithm.
 bool is_larval(const Attributes& attributes) {
   return !attributes.has(XFRMA_ALG_AEAD) && !attributes.has(XFRMA_ALG_CRYPT) && !attributes.has(XFRMA_ALG_AUTH) &&
@@ -68,9 +73,10 @@ bool is_builtin(const std::string& module) {
 bool kernel_has_offload(std::uint16_t family) {
   const bool is_ipv6 = family == AF_INET6;
   static const bool kBuiltin[] = {is_builtin("esp4_offload"), is_builtin("esp6_offload")};
-  // An SA that was made with a module keeps the module loaded.
-  return kBuiltin[is_ipv6 ? 1 : 0] ||
-         std::filesystem::exists(is_ipv6 ? "/sys/module/esp6_offload" : "/sys/module/esp4_offload");
+  // An SA that was made with a module keeps the module loaded. What cannot be looked up counts as loaded.
+  std::error_code error;
+  return kBuiltin[is_ipv6 ? 1 : 0] || !std::filesystem::exists("/sys/module", error) ||
+         std::filesystem::exists(is_ipv6 ? "/sys/module/esp6_offload" : "/sys/module/esp4_offload", error) || error;
 }
 
 Takeover::Takeover(KernelLink& link, Manager& manager, HasOffload has_offload)
@@ -85,8 +91,7 @@ bool Takeover::warn(const std::string& text) {
 }
 
 void Takeover::refuse(const SaId& id, const Mark& mark, const std::string& why, Outcome& outcome) {
-  const auto is_other = [&](const SaSettings& sa) { return sa.id != id || sa.mark != mark; };
-  if (manager_.find_sa(id, mark) != nullptr) manager_.retain_sas(is_other, outcome);
+  manager_.drop(id, mark, outcome);
   const std::string to = to_string(id.destination, id.family);
   if (warn(fmt::format("the kernel's SA with spi {:#x} to {} is not used: {}", id.spi, to, why))) {
     ++manager_.kernel().refused_sas;
@@ -105,8 +110,27 @@ std::optional<Sa> Takeover::read(std::span<const std::uint8_t> message, Outcome&
     return manager_.read_kernel_sa(raw, attributes);
   } catch (const Refused& refused) {
     refuse(to_id(raw), mark, refused.what(), outcome);
+  } catch (const std::system_error& failure) {
+    // No memory for keys can be locked.
+    refuse(to_id(raw), mark, failure.what(), outcome);
+  }
+  return std::nullopt;
+}
+
+std::optional<Sa> Takeover::read_deleted(std::span<const std::uint8_t> message) {
+  const auto payload = message.subspan(sizeof(nlmsghdr));
+  try {
+    const Attributes attributes(payload.subspan(std::min<std::size_t>(sizeof(xfrm_usersa_id), payload.size())));
+    const auto raw = attributes.get<xfrm_usersa_info>(XFRMA_SA);
+    if (!raw || is_larval(attributes)) return std::nullopt;
+    return manager_.read_kernel_sa(*raw, attributes);
+  } catch (const Refused&) {
     return std::nullopt;
   }
+}
+
+void Takeover::note_deleted(std::span<const std::uint8_t> message) {
+  if (const auto sa = read_deleted(message); sa && has_sealed(*sa)) manager_.spend(*sa);
 }
 
 std::optional<Sa> Takeover::get(const SaId& id, const Mark& mark, Outcome& outcome) {
@@ -115,11 +139,10 @@ std::optional<Sa> Takeover::get(const SaId& id, const Mark& mark, Outcome& outco
     if (fixed_part<nlmsghdr>(message).nlmsg_type == XFRM_MSG_NEWSA) found = read(message, outcome);
   });
   if (error != 0) found.reset();
-  // The kernel finds an SA by its mark under the mask, which may belong to another one.
+  // The kernel looks for the mark under the mask of each SA, and may find an SA with a different mark.
   if (found && (found->settings.id != id || found->settings.mark != mark)) found.reset();
-  if (error == ESRCH) {
-    manager_.retain_sas([&](const SaSettings& sa) { return sa.id != id || sa.mark != mark; }, outcome);
-  }
+  if (error == ESRCH) manager_.drop(id, mark, outcome);
+  if (error == ENOBUFS || error == ENOMEM) is_incomplete_ = true;
   return found;
 }
 
@@ -133,8 +156,8 @@ std::string Takeover::why_unsealed(const Sa& sa) const {
     return "with its ESP offload, the kernel cannot be kept from sealing by an SA with extended sequence numbers; "
            "unload esp4_offload and esp6_offload, or negotiate without esn";
   }
-  if (is_counter && !manager_.why_marks_lost().empty()) return manager_.why_marks_lost();
-  if (is_counter && (sa.usage.packets != 0 || (sa.replay.out != 0 && !is_locked(sa)))) return kSealed;
+  if (!manager_.why_marks_lost().empty()) return manager_.why_marks_lost();
+  if (has_sealed(sa) || (is_counter && manager_.is_spent(sa))) return kSealed;
   if (is_locked(sa) && !manager_.has_mark(sa)) return kUnknownLock;
   return {};
 }
@@ -142,7 +165,10 @@ std::string Takeover::why_unsealed(const Sa& sa) const {
 void Takeover::give(Sa sa, Outcome& outcome) {
   const SaId id = sa.settings.id;
   const Mark mark = sa.settings.mark;
-  if (is_locked(sa)) sa.replay.out = 0;
+  const bool is_counter = needs_unique_iv(sa.settings.algorithms);
+  // Each packet of the kernel had a number.
+  if (is_locked(sa)) sa.replay.out = is_counter ? 0 : sa.usage.packets;
+  if (is_counter && (sa.why_unsealed == kSealed || sa.why_unsealed == kUnknownLock)) manager_.spend(sa);
   if (!sa.why_unsealed.empty()) {
     warn(fmt::format("the kernel's SA with spi {:#x} to {} seals nothing: {}", id.spi,
                      to_string(id.destination, id.family), sa.why_unsealed));
@@ -183,8 +209,8 @@ void Takeover::lock(const Sa& told, Outcome& outcome) {
   const bool is_counter = needs_unique_iv(after->settings.algorithms);
   if (is_counter && (sent != 0 || after->usage.packets != 0)) after->why_unsealed = kSealed;
   after->replay.out = sent + (after->usage.packets - before->usage.packets);
-  // Other modes continue the kernel's numbers, also in a later process.
-  if (!is_counter && after->replay.out != 0) after->why_unsealed = store_marks({&*after});
+  // Other modes continue the kernel's numbers, also in a later process. One save_marks() is for all SAs.
+  if (!is_counter && after->replay.out != 0) manager_.raise_mark(*after);
   give(std::move(*after), outcome);
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "control/xfrm/fields.h"
+#include "control/xfrm/protocol.h"
 
 namespace penumbra::control::xfrm {
 
@@ -208,6 +209,18 @@ void MessageWriter::get_sa(const SaId& id, const Mark& mark) {
   end();
 }
 
+void MessageWriter::get_policy(const Policy& policy) {
+  begin(XFRM_MSG_GETPOLICY, NLM_F_REQUEST | NLM_F_ACK, {});
+  xfrm_userpolicy_id raw{};
+  raw.sel = raw_selector(policy.selector);
+  raw.index = policy.index;
+  raw.dir = static_cast<std::uint8_t>(policy.direction);
+  put(raw);
+  put_policy_type(policy.type);
+  put_mark(policy.mark, policy.interface_id);
+  end();
+}
+
 void MessageWriter::set_replay(const Sa& sa) {
   begin(XFRM_MSG_NEWAE, NLM_F_REQUEST | NLM_F_ACK | NLM_F_REPLACE, {});
   xfrm_aevent_id raw{};
@@ -332,6 +345,12 @@ void MessageWriter::spd_info(std::uint32_t asked, const std::uint32_t (&in_out_f
 void MessageWriter::default_actions(std::uint8_t in, std::uint8_t forward, std::uint8_t out, ReplyTo to) {
   begin(XFRM_MSG_GETDEFAULT, 0, to);
   put(xfrm_userpolicy_default{.in = in, .fwd = forward, .out = out});
+  end();
+}
+
+void MessageWriter::revoked(const SaId& id, std::uint16_t flags) {
+  begin(PENUMBRA_XFRM_REVOKE, flags, {});
+  put(raw_id(id));
   end();
 }
 

@@ -39,6 +39,8 @@ class MessageWriter {
   void event(const Sa& sa, std::uint32_t asked, ReplyTo to = {});
   /// Writes the request for one SA.
   void get_sa(const SaId& id, const Mark& mark);
+  /// Writes the request for one policy, by its index.
+  void get_policy(const Policy& policy);
   /// Writes the request to set the kernel's replay state of an SA. Its usage stays.
   void set_replay(const Sa& sa);
   /// Writes NEWPOLICY or UPDPOLICY.
@@ -56,6 +58,8 @@ class MessageWriter {
   void spd_info(std::uint32_t asked, const std::uint32_t (&in_out_forward)[3], ReplyTo to);
   /// Writes the verdicts on packets without a policy (XFRM_USERPOLICY_ACCEPT, for example).
   void default_actions(std::uint8_t in, std::uint8_t forward, std::uint8_t out, ReplyTo to);
+  /// Ends an SA in the data plane at once.
+  void revoked(const SaId& id, std::uint16_t flags);
   /// Ends a dump.
   void done(ReplyTo to);
   /// Acknowledges a request, or refuses it with an errno over 0. `request` is its header of 16 bytes. A reason is

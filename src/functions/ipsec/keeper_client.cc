@@ -214,6 +214,9 @@ void KeeperClient::read_datagram(std::span<const std::uint8_t> datagram, std::ui
 void KeeperClient::take(const nlmsghdr& head, std::span<const std::uint8_t> message, std::uint64_t now_ms) {
   const std::span<const std::uint8_t> payload = message.subspan(sizeof head);
   const bool is_dumped = (head.nlmsg_flags & NLM_F_MULTI) != 0;
+  // The kernel may seal with the key, so that the end of the dumps is too late.
+  if (head.nlmsg_type == PENUMBRA_XFRM_REVOKE) table_.remove(xfrm::to_id(require_fixed<xfrm_usersa_id>(payload)));
+  if (is_dumped && head.nlmsg_type == PENUMBRA_XFRM_REVOKE) return;
   if (head.nlmsg_type == NLMSG_DONE) {
     if (stage_ == Stage::sas) {
       stage_ = Stage::policies;
@@ -293,6 +296,10 @@ void KeeperClient::change(std::span<const std::uint8_t> message) {
       if (!has_mark(xfrm::Attributes(after(payload, sizeof raw)))) remove(xfrm::to_id(raw));
       break;
     }
+    case PENUMBRA_XFRM_REVOKE:
+      // An SA that stays is announced again.
+      table_.remove(xfrm::to_id(require_fixed<xfrm_usersa_id>(payload)));
+      break;
     case XFRM_MSG_MIGRATE: {
       const auto raw = require_fixed<xfrm_userpolicy_id>(payload);
       const xfrm::Migration migration = xfrm::read_migration(raw, xfrm::Attributes(after(payload, sizeof raw)));
@@ -307,9 +314,12 @@ void KeeperClient::change(std::span<const std::uint8_t> message) {
       table_.migrate(migration);
       break;
     }
-    case XFRM_MSG_FLUSHSA:
-      table_.remove_sas();
+    case XFRM_MSG_FLUSHSA: {
+      const std::uint8_t protocol = require_fixed<xfrm_usersa_flush>(payload).proto;
+      constexpr std::uint8_t kAny = 255;
+      if (protocol == 0 || protocol == xfrm::kProtocolEsp || protocol == kAny) table_.remove_sas();
       break;
+    }
     case XFRM_MSG_NEWPOLICY:
     case XFRM_MSG_UPDPOLICY: {
       const auto raw = require_fixed<xfrm_userpolicy_info>(payload);
@@ -322,7 +332,7 @@ void KeeperClient::change(std::span<const std::uint8_t> message) {
       break;
     }
     case XFRM_MSG_FLUSHPOLICY:
-      table_.remove_policies();
+      table_.remove_policies(xfrm::read_policy_type(xfrm::Attributes(payload)));
       break;
     case XFRM_MSG_GETDEFAULT:
     case XFRM_MSG_SETDEFAULT: {

@@ -252,5 +252,58 @@ TEST_F(KeeperClientTest, EndsTheGraceOfDeletedSasOnlyIfTheyWouldMove) {
   EXPECT_EQ(find(0x200), nullptr);
 }
 
+TEST_F(KeeperClientTest, SealsNothingMoreWithAnSaThatIsRevoked) {
+  tell({gcm_sa(XFRM_MSG_NEWSA, 0x100)});
+  tell({first_numbers(block_for(0x100, 1, 100))});
+  // An SA that is only removed seals until its successor may be there.
+  tell({Message(XFRM_MSG_DELSA, id_of(esp_sa(0x100)))});
+  ASSERT_NE(find(0x100), nullptr);
+  tell({Message(PENUMBRA_XFRM_REVOKE, id_of(esp_sa(0x100)))});
+  EXPECT_EQ(find(0x100), nullptr);
+  // The SA comes back, to open packets only.
+  tell({gcm_sa(XFRM_MSG_NEWSA, 0x100)});
+  ASSERT_NE(find(0x100), nullptr);
+  EXPECT_EQ(find(0x100)->numbers.left(), 0U);
+}
+
+TEST_F(KeeperClientTest, RemovesOnlyWhatIsFlushed) {
+  const auto flush_policies = [](std::uint8_t type) {
+    Message message(XFRM_MSG_FLUSHPOLICY, nlattr{.nla_len = sizeof(nlattr), .nla_type = XFRMA_PAD});
+    return message.attribute(XFRMA_POLICY_TYPE, xfrm_userpolicy_type{.type = type, .reserved1 = 0, .reserved2 = 0});
+  };
+  tell({gcm_sa(XFRM_MSG_NEWSA, 0x100)});
+  tell({xfrm::testing::policy_for(1)});
+  tell({flush_policies(XFRM_POLICY_TYPE_SUB)});
+  tell({Message(XFRM_MSG_FLUSHSA, xfrm_usersa_flush{.proto = 51})});
+  EXPECT_NE(find(0x100), nullptr);
+  EXPECT_EQ(table_.policies().all().size(), 1U);
+  tell({flush_policies(XFRM_POLICY_TYPE_MAIN)});
+  tell({Message(XFRM_MSG_FLUSHSA, xfrm_usersa_flush{.proto = 50})});
+  EXPECT_EQ(find(0x100), nullptr);
+  EXPECT_TRUE(table_.policies().all().empty());
+}
+
+TEST_F(KeeperClientTest, ANewKeeperRevokesBeforeItsDump) {
+  tell({gcm_sa(XFRM_MSG_NEWSA, 0x100)});
+  tell({first_numbers(block_for(0x100, 1, 100))});
+  keeper_ = FileDescriptor();
+  client_.step(now_ms_);
+  now_ms_ += 1000;
+  client_.step(now_ms_);
+  keeper_ = FileDescriptor(accept(listening_.get(), nullptr, nullptr));
+  ASSERT_TRUE(keeper_);
+  EXPECT_EQ(find(0x100)->numbers.left(), 100U);
+  tell({Message(PENUMBRA_XFRM_REVOKE, id_of(esp_sa(0x100)), NLM_F_MULTI)});
+  EXPECT_EQ(find(0x100), nullptr) << "at once";
+  Message dumped = gcm_sa(XFRM_MSG_NEWSA, 0x100);
+  dumped.set_flags(NLM_F_MULTI);
+  const Message done(NLMSG_DONE, 0, NLM_F_MULTI);
+  tell({dumped, done, done});
+  now_ms_ += 20'000;
+  client_.step(now_ms_);
+  ASSERT_NE(find(0x100), nullptr);
+  EXPECT_EQ(find(0x100)->numbers.left(), 0U);
+}
+
 }  // namespace
 }  // namespace penumbra::ipsec

@@ -121,6 +121,11 @@ void SaTable::remove_policies() {
   spd_ = {};
 }
 
+void SaTable::remove_policies(std::uint8_t type) {
+  has_changes_ = true;
+  spd_.flush(type);
+}
+
 void SaTable::set_defaults(const Defaults& defaults) {
   defaults_ = defaults;
   has_changes_ = true;

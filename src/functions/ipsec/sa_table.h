@@ -49,6 +49,8 @@ class SaTable {
   void set_defaults(const Defaults& defaults);
   void remove_sas();
   void remove_policies();
+  /// Removes the policies of a type (XFRM_POLICY_TYPE_MAIN or XFRM_POLICY_TYPE_SUB).
+  void remove_policies(std::uint8_t type);
   /// Sets what is known of each port.
   void set_ports(std::vector<PortEnd> ports);
   /// Publishes the changes. Without policies, or with `knows_policies` false, traffic is dropped.
