@@ -106,6 +106,8 @@ def test_check_reads_states_and_policies_together(bench):
     assert code == 3 and "sp.txt: the out policy" in said and "is there twice; remove one" in said
     code, said = check(state, out.rstrip() + out[out.index(" tmpl") :])
     assert code == 3 and "has several templates; a packet goes through one SA here" in said
+    code, said = check(state, out[: out.index(" tmpl")] + " mark 1\n" + out)
+    assert code == 3 and "sp.txt: the out policy" in said and "lets packets pass in clear by a mark" in said
     for changed, words in (
         (state + state.replace("0x1000", "0x1001"), "has the key of the SA 0x1000 to 192.0.2.2"),
         (state.replace("0x1000", "0x20"), "the SA 0x20 to 192.0.2.2 has a reserved SPI (RFC 4303)"),

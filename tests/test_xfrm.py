@@ -133,7 +133,7 @@ SCRIPT = [
     ("get it", xfrm.GETPOLICY, xfrm.policy_id(xfrm.OUT)),
     ("update it", xfrm.UPDPOLICY, xfrm.policy(xfrm.OUT, priority=9) + attribute(xfrm.TMPL, 2 * xfrm.template(mode=0))),
     ("get it updated", xfrm.GETPOLICY, xfrm.policy_id(xfrm.OUT)),
-    ("add it for a mark", xfrm.NEWPOLICY, xfrm.policy(xfrm.OUT) + attribute(xfrm.MARK, struct.pack("=II", 1, 1))),
+    ("block it for a mark", xfrm.NEWPOLICY, xfrm.policy(xfrm.OUT, action=1) + attribute(xfrm.MARK, struct.pack("=II", 1, 1))),
     ("add it for an interface", xfrm.NEWPOLICY, xfrm.policy(xfrm.OUT) + attribute(xfrm.IF_ID, struct.pack("=I", 5))),
     ("get an unknown policy", xfrm.GETPOLICY, xfrm.policy_id(xfrm.IN)),
     ("get a policy of no direction", xfrm.GETPOLICY, xfrm.policy_id(3)),

@@ -129,12 +129,6 @@ void block_instead(Buffer& request) {
   request = std::move(blocking);
 }
 
-/// True if a policy depends on what packets of the data plane do not have.
-bool is_conditional(const Policy& policy, const Attributes& attributes) {
-  return policy.mark != Mark{} || policy.selector.interface != 0 || policy.selector.user != 0 ||
-         policy.type == XFRM_POLICY_TYPE_SUB || attributes.has(XFRMA_SEC_CTX);
-}
-
 /// True if a policy has the content of a request to add it.
 bool is_same(const Policy& known, const Buffer& request) {
   const auto raw = policy_in(request);
@@ -227,7 +221,7 @@ KernelFollower::Wanted KernelFollower::want(const xfrm_userpolicy_info& raw, std
     const Attributes attributes(attributes_of(message, sizeof raw));
     const Policy policy = read_policy(raw, attributes, 0);
     const bool is_bypass = policy.action == Action::allow && policy.templates.empty();
-    if (is_bypass && is_conditional(policy, attributes)) {
+    if (is_conditional_bypass(policy) || (is_bypass && attributes.has(XFRMA_SEC_CTX))) {
       wanted.reason = "packets in clear depend on a mark, an interface, a user, a label or a sub-policy";
       wanted.is_left_out = true;
       return wanted;

@@ -12,6 +12,7 @@ namespace penumbra::control::xfrm {
 
 void Manager::add_policy(Request& request) {
   const bool is_new = request.head.nlmsg_type == XFRM_MSG_NEWPOLICY;
+  require(!request.attributes.has(XFRMA_SEC_CTX), EOPNOTSUPP, "policies for packets with a security label");
   Policy policy = read_policy(request.fixed<xfrm_userpolicy_info>(), request.attributes, clock_());
   const Policy& now = spd_.insert(std::move(policy), !is_new);
   notify_policy(request.head.nlmsg_type, now, request.outcome);

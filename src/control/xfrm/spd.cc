@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/xfrm/spd.h"
 
+#include <linux/xfrm.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -63,7 +65,15 @@ std::uint32_t Spd::new_index(Direction direction) {
   }
 }
 
+bool is_conditional_bypass(const Policy& policy) {
+  return policy.action == Action::allow && policy.templates.empty() &&
+         (policy.mark != Mark{} || policy.selector.interface != 0 || policy.selector.user != 0 ||
+          policy.type == XFRM_POLICY_TYPE_SUB);
+}
+
 Policy& Spd::insert(Policy policy, bool replace) {
+  require(!is_conditional_bypass(policy), EOPNOTSUPP,
+          "packets in clear would depend on a mark, an interface, a user or a sub-policy; leave it out of the policy");
   const PolicyKey key = key_of(policy);
   if (Policy* const old = find(key); old != nullptr) {
     if (!replace) throw Refused(EEXIST, "there is a policy of this selector, direction and mark");

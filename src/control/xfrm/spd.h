@@ -31,13 +31,17 @@ bool fits(const Template& wanted, const SaSettings& sa);
 /// True if an SA fits the first template of a policy, and has the policy's `if_id`.
 bool serves(const SaSettings& sa, const Policy& policy);
 
+/// True if a policy lets packets pass in clear on a condition that packets of the data plane do not have. Without the
+/// condition, other packets would pass too.
+bool is_conditional_bypass(const Policy& policy);
+
 /// Holds the policies with the rules of Linux's XFRM. One thread uses it. Methods that refuse a request throw Refused.
 class Spd {
  public:
   using ByNumber = std::map<std::uint64_t, Policy>;
 
   /// Adds a policy, or replaces the one of the same key if `replace` is true. Sets the index if it is 0, which a
-  /// replaced policy hands on. Throws Refused with EEXIST.
+  /// replaced policy hands on. Throws Refused with EEXIST, or EOPNOTSUPP for a conditional bypass.
   Policy& insert(Policy policy, bool replace);
   /// Returns the policy of the key, or null.
   Policy* find(const PolicyKey& key);

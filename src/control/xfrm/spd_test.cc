@@ -2,6 +2,7 @@
 #include "control/xfrm/spd.h"
 
 #include <gtest/gtest.h>
+#include <linux/xfrm.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -43,6 +44,7 @@ TEST(Spd, TellsPoliciesApartByDirectionMarkAndInterface) {
   spd.insert(policy_to("10.0.0.1", Direction::forward), false);
   Policy marked = policy_to("10.0.0.1", Direction::in);
   marked.mark = {.value = 1, .mask = 1};
+  marked.action = Action::block;
   spd.insert(marked, false);
   Policy tunnel = policy_to("10.0.0.1", Direction::in);
   tunnel.interface_id = 4;
@@ -51,6 +53,22 @@ TEST(Spd, TellsPoliciesApartByDirectionMarkAndInterface) {
   EXPECT_EQ(spd.find(key_of(tunnel))->interface_id, 4U);
   EXPECT_EQ(spd.find(spd.find(key_of(marked))->index, key_of(marked))->mark.value, 1U);
   EXPECT_EQ(spd.find(spd.find(key_of(tunnel))->index, key_of(marked)), nullptr);
+}
+
+TEST(Spd, RefusesABypassOnAConditionThatPacketsDoNotHave) {
+  Policy marked = policy_to("10.0.0.1", Direction::out), of_interface = marked, of_user = marked, sub = marked;
+  marked.mark = {.value = 1, .mask = 1};
+  of_interface.selector.interface = 2;
+  of_user.selector.user = 1000;
+  sub.type = XFRM_POLICY_TYPE_SUB;
+  for (Policy policy : {marked, of_interface, of_user, sub}) {
+    Spd spd;
+    EXPECT_THROW(spd.insert(policy, false), Refused);
+    EXPECT_TRUE(spd.all().empty());
+    policy.templates.emplace_back();
+    spd.insert(policy, false);
+    EXPECT_EQ(spd.all().size(), 1U);
+  }
 }
 
 TEST(Spd, OrdersByPriorityThenAge) {

@@ -138,6 +138,11 @@ void check_together(const Files& files, const Settings& settings) {
     if (policy.templates.size() > 1) {
       throw InputError(place, name_of(policy) + " has several templates; a packet goes through one SA here");
     }
+    if (is_conditional_bypass(policy)) {
+      throw InputError(place, name_of(policy) +
+                                  " lets packets pass in clear by a mark, an interface, a user or a "
+                                  "sub-policy, which packets do not have; remove it");
+    }
     if (known.find(key_of(policy)) != nullptr) throw InputError(place, name_of(policy) + " is there twice; remove one");
     xfrm::Policy copy = policy;
     copy.index = 0;
