@@ -4,7 +4,9 @@
 import contextlib
 import os
 import re
+import resource
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -190,6 +192,25 @@ def test_a_reference_overwrites_no_key(folder, keys, link):  # noqa: F811
         assert done.returncode == 2
         assert "exists already; give another name, or remove it" in done.stderr
     assert (keys / "key.pem").read_text() == key
+
+
+def test_a_reference_is_written_whole_or_not(folder, keys):  # noqa: F811
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    done = run(conftest.PROGRAM, "tls", "reference", keys / "key.pem", "-o", folder / "new.pem", preexec_fn=limit)
+    assert done.returncode == 1
+    assert "new.pem' cannot be written: File too large" in done.stderr
+    assert not (folder / "new.pem").exists()
+
+
+def test_a_reference_has_no_key_after_a_cut_certificate(folder, keys):  # noqa: F811
+    key = (keys / "key.pem").read_text()
+    (folder / "cut.pem").write_text("-----BEGIN CERTIFICATE-----\nAAAA\n" + key + "-----END CERTIFICATE-----\n" + key)
+    done = run(conftest.PROGRAM, "tls", "reference", folder / "cut.pem")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "cut.pem' has a damaged block" in done.stderr
 
 
 @pytest.mark.parametrize(

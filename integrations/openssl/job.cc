@@ -97,10 +97,7 @@ bool Provider::run_by_job(Key& key, const unsigned char* input, unsigned char* o
   // The stack of a job that is never resumed is never unwound. So it owns nothing while the job is paused.
   Request& request = *connection->request;
   bool is_done = wait_for(request);
-  if (!is_done && key.is_reference()) {
-    request.wait();
-    is_done = true;
-  }
+  if (!is_done && key.is_reference()) is_done = request.wait(kLongestWait);
   const bool is_right = end_operation(request, is_done, output);
   if (!is_right) request.is_abandoned.store(true, std::memory_order_release);
   connection->request.reset();

@@ -67,8 +67,7 @@ bool Provider::end_operation(const Request& request, bool is_done, unsigned char
 bool Provider::run_and_block(Key& key, const unsigned char* input, unsigned char* output) {
   const auto request = begin_operation(key, Wakeup::make(), input);
   if (request == nullptr) return false;
-  request->wait();
-  return end_operation(*request, true, output);
+  return end_operation(*request, request->wait(kLongestWait), output);
 }
 
 }  // namespace penumbra::tls

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,9 @@
 #include "key.h"
 
 namespace penumbra::tls {
+
+/// The engine ends every request sooner. A child process that goes on with a request of its parent has no such engine.
+inline constexpr std::chrono::seconds kLongestWait{15};
 
 /// Delegates to OpenSSL's own provider `default` in a library context of its own.
 class Provider {

@@ -190,6 +190,25 @@ TEST_F(ReferenceTest, FailsIfTheConnectionEndsDuringTheOperation) {
   EXPECT_THAT(reason_of_failure(reference.get()), HasSubstr("has ended or is late"));
 }
 
+TEST_F(ReferenceTest, AKeyWithoutRoomInAMessageHarmsNoOther) {
+  const Pkey reference = add_key();
+  const auto process = start_engine();
+  expect_signature(reference.get());
+  Bytes modulus(256, 0xFF), exponent(4000, 0xFF);
+  rsa::KeyParts parts;
+  parts.modulus = modulus;
+  parts.public_exponent = exponent;
+  for (const std::size_t bytes : {4000U, 4096U - 256U - 14U, 4096U - 256U - 14U - 8U}) {
+    exponent.resize(bytes);
+    parts.public_exponent = exponent;
+    const Pkey huge = read(rsa::write_reference(parts), "?provider=penumbra");
+    EXPECT_THAT(reason_of_failure(huge.get()), HasSubstr("does not have the key"));
+  }
+  expect_signature(reference.get());
+  EXPECT_EQ(process->counters().broken_clients, 0U);
+  EXPECT_EQ(counters()["failed"], 3U);
+}
+
 TEST_F(ReferenceTest, SignsDigestsOnly) {
   const Pkey reference = add_key();
   const auto process = start_engine();

@@ -24,16 +24,12 @@ using rsa_engine::MessageKind;
 
 /// An engine that gives no result in this time is taken for dead.
 constexpr std::chrono::milliseconds kPatience{1000};
-/// The same if it has a request of a key reference, which nobody else can compute.
+/// The same while it has a request of a key reference, which nobody else can compute.
 constexpr std::chrono::milliseconds kPatienceWithReference{5000};
 constexpr std::chrono::seconds kInterval{1};  ///< Of attempts to connect, and of looking for unused keys.
 constexpr int kTickMilliseconds = 100;        ///< While results or the engine are awaited.
 /// Messages that are received before answers and the time are looked at again. An engine may send without an end.
 constexpr unsigned kMostMessages = 16;
-
-std::chrono::milliseconds patience_for(const Request& request) {
-  return request.key.is_reference() ? kPatienceWithReference : kPatience;
-}
 
 }  // namespace
 
@@ -66,7 +62,8 @@ void RemoteEngine::wake() const {
 
 bool RemoteEngine::submit(const std::shared_ptr<Request>& request) {
   const std::scoped_lock lock(mutex_);
-  if (!send(request)) {
+  // A request that overtook those that wait could make them fail.
+  if (!waiting_.empty() || !send(request)) {
     if (!request->key.is_reference()) return false;
     waiting_.push_back(request);
     wake();
@@ -276,8 +273,11 @@ bool RemoteEngine::accept_answer(const Entry& entry) {
 bool RemoteEngine::is_late() {
   const Clock::time_point now = Clock::now();
   const std::scoped_lock lock(mutex_);
-  return std::ranges::any_of(pending_, [now](const Pending& each) {
-    return each.request != nullptr && each.since + patience_for(*each.request) < now;
+  const bool has_reference = std::ranges::any_of(
+      pending_, [](const Pending& each) { return each.request != nullptr && each.request->key.is_reference(); });
+  const auto patience = has_reference ? kPatienceWithReference : kPatience;
+  return std::ranges::any_of(pending_, [now, patience](const Pending& each) {
+    return each.request != nullptr && each.since + patience < now;
   });
 }
 
@@ -313,13 +313,17 @@ void RemoteEngine::send_waiting() {
 
 /// Passes keys to the engine. A full socket is no failure: the engine's replies wake the thread again.
 bool RemoteEngine::send_keys() {
-  const std::span room(reinterpret_cast<std::uint8_t*>(room_.data()), room_.bytes());
+  const std::span room(reinterpret_cast<std::uint8_t*>(room_.data()), room_.bytes() - sizeof(rsa_engine::MessageHead));
   const std::scoped_lock lock(mutex_);
   if (region_ == nullptr || !are_keys_new_) return true;
   are_keys_new_ = false;
   for (auto& [key, remote] : keys_) {
     if (remote.state != KeyState::unknown) continue;
     const std::size_t bytes = key->write(room);
+    if (bytes == 0) {  // no message has room for it
+      remote.state = KeyState::refused;
+      continue;
+    }
     const bool is_sent =
         rsa_engine::send_message(socket_.get(), {MessageKind::add_key, remote.number}, room.first(bytes));
     erase_bytes(room.data(), bytes);
@@ -335,15 +339,18 @@ bool RemoteEngine::send_keys() {
   return true;
 }
 
-/// Releases the keys that the application has freed. Returns false if a message to the engine is lost.
+/// Releases the keys that the application has freed. Those for whose message a full socket has no room wait for the
+/// next time. Returns false if the engine is gone.
 bool RemoteEngine::remove_keys() {
   const std::scoped_lock lock(mutex_);
   bool is_sent = true;
   std::erase_if(keys_, [&](const auto& each) {
     const auto& [key, remote] = each;
     if (!key->has_one_owner() || remote.state == KeyState::asked) return false;
-    if (remote.state == KeyState::added) {
-      is_sent &= rsa_engine::send_message(socket_.get(), {MessageKind::remove_key, remote.number});
+    if (remote.state == KeyState::added &&
+        !rsa_engine::send_message(socket_.get(), {MessageKind::remove_key, remote.number})) {
+      is_sent &= errno == EAGAIN;
+      return false;
     }
     by_number_[remote.number] = nullptr;
     key->release();

@@ -47,8 +47,8 @@ class RemoteEngine {
   RemoteEngine(const RemoteEngine&) = delete;
   RemoteEngine& operator=(const RemoteEngine&) = delete;
 
-  /// Takes a request of a key reference always. Returns false for another if the engine is absent or full, or does not
-  /// have the key yet. The caller then keeps the request.
+  /// Takes a request of a key reference always. Returns false for another if the engine is absent or full, does not
+  /// have the key yet, or has references to serve first. The caller then keeps the request.
   bool submit(const std::shared_ptr<Request>& request);
 
  private:

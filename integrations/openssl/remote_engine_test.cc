@@ -4,9 +4,13 @@
 #include "remote_engine.h"
 
 #include <gtest/gtest.h>
+#include <openssl/pem.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +19,7 @@
 #include <vector>
 
 #include "base/sanitizer_scale.h"
+#include "crypto/rsa/private_key.h"
 #include "engine.h"
 #include "engine_testing.h"
 #include "remote_engine_testing.h"
@@ -193,6 +198,125 @@ TEST_F(RemoteEngineTest, ResultsAreCheckedAndCopied) {
     expect_right(submit_until_sent(*ours, key, 10));
   }
   EXPECT_EQ(counters_.sent_answered, 0U);
+}
+
+/// Keys, and references to keys that nobody has.
+class RemoteEngineWithReferencesTest : public RemoteEngineTest {
+ protected:
+  Key& add_reference() {
+    const Pkey from = generate(2048);
+    OSSL_PARAM* params = nullptr;
+    EXPECT_EQ(EVP_PKEY_todata(from.get(), EVP_PKEY_PUBLIC_KEY, &params), 1);
+    const Parameters owned(params);
+    BIGNUM *n = nullptr, *e = nullptr;
+    EXPECT_EQ(OSSL_PARAM_get_BN(OSSL_PARAM_locate(params, OSSL_PKEY_PARAM_RSA_N), &n), 1);
+    EXPECT_EQ(OSSL_PARAM_get_BN(OSSL_PARAM_locate(params, OSSL_PKEY_PARAM_RSA_E), &e), 1);
+    Bytes modulus(256), exponent(3);
+    BN_bn2binpad(n, modulus.data(), 256);
+    BN_bn2binpad(e, exponent.data(), 3);
+    BN_free(n);
+    BN_free(e);
+    rsa::KeyParts parts;
+    parts.modulus = modulus;
+    parts.public_exponent = exponent;
+    const std::string pem = rsa::write_reference(parts);
+    BIO* const in = BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()));
+    keys_of_engine_.push_back(
+        new Key(Pkey(PEM_read_bio_PrivateKey_ex(in, nullptr, nullptr, nullptr, library_, kDefault))));
+    BIO_free(in);
+    EXPECT_TRUE(keys_of_engine_.back()->is_reference());
+    return *keys_of_engine_.back();
+  }
+  static void wait_for_end(const Request& request) {
+    EXPECT_TRUE(request.wait(std::chrono::minutes(1)));
+    EXPECT_FALSE(request.is_right);
+  }
+};
+
+TEST_F(RemoteEngineWithReferencesTest, AWaitEndsWithoutAnEngine) {
+  const auto lost = request(add_key(), 1);
+  EXPECT_FALSE(lost->wait(std::chrono::milliseconds(20)));
+  lost->wakeup->signal();
+  EXPECT_FALSE(lost->wait(std::chrono::milliseconds(20))) << "a signal alone";
+}
+
+TEST_F(RemoteEngineWithReferencesTest, AreSentInOrder) {
+  constexpr std::uint32_t kRequests = 2 * rsa_engine::kSlots + 200;
+  std::atomic<bool> is_answering = false;
+  std::vector<std::uint32_t> arrived;
+  std::vector<Entry> unanswered;
+  const auto number_of = [](const auto& bytes) { return bytes[2] * 256U + bytes[3]; };
+  const auto ours = engine();
+  const std::shared_ptr<Wakeup> wakeup = Wakeup::make();
+  Key& reference = add_reference();
+  std::vector<std::shared_ptr<Request>> all;
+  {
+    const HostileEngine late(path_, [&](auto&, auto& writer, const Entry& request) {
+      arrived.push_back(number_of(request.content));
+      unanswered.push_back(request);
+      if (!is_answering) return;
+      for (const Entry& each : unanswered) writer.write({.tag = each.tag, .bytes = 256});
+      unanswered.clear();
+    });
+    for (std::uint32_t i = 0; i < kRequests; ++i) {
+      all.push_back(std::make_shared<Request>(reference, wakeup));
+      all.back()->input.fill(0);
+      all.back()->input[1] = 1;
+      all.back()->input[2] = static_cast<std::uint8_t>(i >> 8);
+      all.back()->input[3] = static_cast<std::uint8_t>(i);
+      ASSERT_TRUE(ours->submit(all.back()));
+      if (i == rsa_engine::kSlots - 10) is_answering = true;
+    }
+    for (const auto& each : all) {
+      wait_until([&each] { return each->is_done.load(); });
+      EXPECT_FALSE(each->is_right);
+      EXPECT_EQ(each->loss, Loss::wrong);
+    }
+  }
+  EXPECT_EQ(arrived.size(), kRequests);
+  EXPECT_TRUE(std::ranges::is_sorted(arrived));
+}
+
+TEST_F(RemoteEngineWithReferencesTest, KeysDoNotShortenTheirTime) {
+  const HostileEngine silent(path_, [](auto&, auto&, const Entry&) {});
+  const auto ours = engine();
+  Key &reference = add_reference(), &key = add_key();
+  expect_right(submit_until_sent(*ours, key));
+  const auto begin = std::chrono::steady_clock::now();
+  const std::uint64_t sent = counters_.sent;
+  const auto late = request(reference, 1);
+  ASSERT_TRUE(ours->submit(late));
+  wait_until([&] { return counters_.sent > sent; });
+  const auto all = submit_until_sent(*ours, key);
+  wait_for_end(*late);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
+  expect_right(all);
+}
+
+TEST_F(RemoteEngineWithReferencesTest, SurvivesTheRemovalOfManyKeys) {
+  constexpr std::size_t kKeys = 900;
+  const EngineProcess process(path_);
+  const auto ours = engine();
+  const Pkey pkey = generate(2048);
+  std::vector<Key*> keys;
+  std::vector<std::shared_ptr<Request>> all;
+  for (std::size_t i = 0; i < kKeys; ++i) {
+    ASSERT_EQ(EVP_PKEY_up_ref(pkey.get()), 1);
+    keys.push_back(new Key(Pkey(pkey.get())));
+  }
+  expect_right(submit_until_sent(*ours, *keys.front()));
+  for (Key* const key : keys) {
+    std::vector<std::shared_ptr<Request>> some;
+    some.push_back(request(*key, 1));
+    some.push_back(request(*key, 2));
+    for (const auto& each : some) {
+      while (!ours->submit(each)) std::this_thread::yield();
+    }
+    expect_right(some);
+  }
+  for (Key* const key : keys) key->release();
+  wait_until([&] { return process.counters().keys == 0; });
+  EXPECT_EQ(process.counters().clients, 1U);
 }
 
 }  // namespace

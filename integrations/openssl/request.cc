@@ -49,12 +49,17 @@ Request::Request(Key& key_to_use, std::shared_ptr<Wakeup> wakeup_to_signal)
   key.refer();
 }
 
-void Request::wait() const {
+bool Request::wait(std::chrono::milliseconds longest) const {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + longest;
   while (!is_done.load(std::memory_order_acquire)) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
+    if (left.count() <= 0) return false;
     pollfd one{.fd = wakeup->descriptor(), .events = POLLIN, .revents = 0};
-    poll(&one, 1, -1);
+    poll(&one, 1, static_cast<int>(left.count()));
     wakeup->clear();
   }
+  return true;
 }
 
 Request::~Request() {

@@ -47,8 +47,9 @@ struct Request {
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
-  /// Waits until the request is done. The thread does nothing else meanwhile.
-  void wait() const;
+  /// Waits until the request is done. Returns false if it is not done in `longest`. The thread does nothing else
+  /// meanwhile.
+  bool wait(std::chrono::milliseconds longest) const;
 
   Key& key;
   const std::shared_ptr<Wakeup> wakeup;

@@ -29,18 +29,25 @@ struct ReferenceOptions {
   std::string key, output = kStandardOutput;
 };
 
-/// Writes a file that does not exist yet, so that neither the key nor a link to it is overwritten.
+/// Writes a file that does not exist yet, so that neither the key nor a link to it is overwritten. Leaves no part of a
+/// file.
 void write_new_file(const std::string& name, std::string_view text) {
   constexpr mode_t kReadableByAll = 0644;
   const FileDescriptor file(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kReadableByAll));
   if (!file && errno == EEXIST) {
     throw Failure(ExitCode::usage, fmt::format("'{}' exists already; give another name, or remove it", name));
   }
-  const auto bytes = static_cast<ssize_t>(text.size());
-  if (!file || write(file.get(), text.data(), text.size()) != bytes) {
-    throw Failure(ExitCode::failure,
-                  fmt::format("'{}' cannot be written: {}", name, std::generic_category().message(errno)));
+  while (file && !text.empty()) {
+    const ssize_t written = write(file.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) break;
+    text.remove_prefix(static_cast<std::size_t>(written));
   }
+  if (text.empty()) return;
+  const int error = errno;
+  if (file) unlink(name.c_str());
+  throw Failure(ExitCode::failure,
+                fmt::format("'{}' cannot be written: {}", name, std::generic_category().message(error)));
 }
 
 /// Returns a reference to the key of a file, with the file's certificates.
@@ -57,6 +64,7 @@ std::string reference_to(const std::string& name) {
 }
 
 void write_reference(const ReferenceOptions& options) {
+  forbid_dumps();
   std::string text;
   try {
     text = reference_to(options.key);

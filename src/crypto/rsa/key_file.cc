@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crypto/rsa/key_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <optional>
@@ -36,9 +36,10 @@ void require_owner_only(const fs::path& file, const struct stat& status) {
   }
 }
 
-SecretMemory read_file(const fs::path& file, Readers readers) {
+SecretMemory read_file(const fs::path& file, Readers readers, int folder) {
+  const fs::path name = folder == AT_FDCWD ? file : file.filename();
   // A FIFO blocks nobody.
-  const FileDescriptor descriptor(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const FileDescriptor descriptor(openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat status{};
   if (!descriptor || fstat(descriptor.get(), &status) != 0) {
     fail(file, "cannot be read: " + std::generic_category().message(errno));
@@ -67,21 +68,36 @@ struct Block {
   std::string_view whole;
 };
 
-/// Takes the next block off `text`. Returns none if there is no further whole block.
-std::optional<Block> take_block(std::string_view& text) {
-  constexpr std::string_view kBegin = "-----BEGIN ", kDashes = "-----";
+/// Takes `part` off the begin of `text`. Returns false if `text` begins with anything else.
+bool take_part(std::string_view& text, std::string_view part) {
+  const bool begins = text.starts_with(part);
+  if (begins) text.remove_prefix(part.size());
+  return begins;
+}
+
+/// Takes the next block off `text`. Returns none if there is no further block. Fails for a block without its own end,
+/// because a certificate without one would take in the private key after it.
+std::optional<Block> take_block(const fs::path& file, std::string_view& text) {
+  constexpr std::string_view kBegin = "-----BEGIN ", kEnd = "-----END ", kDashes = "-----";
   const std::size_t begin = text.find(kBegin);
   if (begin == std::string_view::npos) return std::nullopt;
   text.remove_prefix(begin);
-  const std::size_t label_end = text.find(kDashes, kBegin.size());
-  if (label_end == std::string_view::npos) return std::nullopt;
-  const std::string_view label = text.substr(kBegin.size(), label_end - kBegin.size());
-  const std::string last = "-----END " + std::string(label) + "-----";
-  const std::size_t body = label_end + kDashes.size(), end = text.find(last, body);
-  if (end == std::string_view::npos) return std::nullopt;
-  const Block block{label, text.substr(body, end - body), text.substr(0, end + last.size())};
-  text.remove_prefix(end + last.size());
-  return block;
+  const std::string_view from = text;
+  const auto up_to_dashes = [&] {
+    const std::string_view part = text.substr(0, text.find(kDashes));
+    text.remove_prefix(part.size());
+    return part;
+  };
+  text.remove_prefix(kBegin.size());
+  const std::string_view label = up_to_dashes();
+  const auto is_of_label = [](char letter) { return letter == ' ' || (letter >= '0' && letter <= 'Z'); };
+  if (std::ranges::all_of(label, is_of_label) && take_part(text, kDashes)) {
+    const std::string_view body = up_to_dashes();
+    if (take_part(text, kEnd) && take_part(text, label) && take_part(text, kDashes)) {
+      return Block{label, body, from.substr(0, from.size() - text.size())};
+    }
+  }
+  fail(file, "has a damaged block ('-----BEGIN' without its '-----END'); copy the file again");
 }
 
 /// Returns the six bits of a letter of base64; 64 for other letters.
@@ -92,32 +108,43 @@ std::uint32_t bits_of(char letter) {
   return letter == '+' ? 62 : letter == '/' ? 63 : 64;
 }
 
-/// Decodes base64 into `room`. Returns the bytes; none if the text is no base64.
+/// Decodes base64 with its padding into `room`. Returns the bytes; none if the text is no base64.
 std::optional<std::span<const std::uint8_t>> decode(std::string_view text, std::span<std::uint8_t> room) {
   constexpr std::uint32_t kNoLetter = 64;
-  std::size_t bytes = 0;
+  constexpr std::size_t kMostPadding = 2;
+  std::size_t bytes = 0, letters = 0, padding = 0;
   std::uint32_t group = 0, bits = 0;
-  bool is_ended = false;
   for (const char letter : text) {
     if (letter == '\n' || letter == '\r' || letter == ' ' || letter == '\t') continue;
     const std::uint32_t value = bits_of(letter);
-    is_ended |= letter == '=';
-    if (letter == '=') continue;
-    if (is_ended || value == kNoLetter) return std::nullopt;
+    ++letters;
+    if (letter == '=' && ++padding <= kMostPadding) continue;
+    if (padding != 0 || value == kNoLetter) return std::nullopt;
     group = group << 6 | value;
     bits += 6;
     if (bits < 8) continue;
     bits -= 8;
     room[bytes++] = static_cast<std::uint8_t>(group >> bits);
   }
+  if (letters % 4 != 0) return std::nullopt;
   return room.first(bytes);
+}
+
+void require_base64(const fs::path& file, std::string_view certificate) {
+  const SecretMemory room(certificate.size() + 1);
+  if (!decode(certificate, {reinterpret_cast<std::uint8_t*>(room.data()), room.bytes()})) {
+    fail(file, "has a certificate that is no base64; copy the file again");
+  }
 }
 
 /// Returns the block of the file's private key. Fails for any other than one key of RSA without a passphrase.
 Block private_key_of(const fs::path& file, std::string_view text, std::string& certificates) {
   std::optional<Block> found;
-  while (const auto block = take_block(text)) {
-    if (block->label == "CERTIFICATE") certificates += std::string(block->whole) + "\n";
+  while (const auto block = take_block(file, text)) {
+    if (block->label == "CERTIFICATE") {
+      require_base64(file, block->body);
+      certificates += std::string(block->whole) + "\n";
+    }
     if (!block->label.ends_with("PRIVATE KEY")) continue;
     if (found) fail(file, "has more than one private key; give each a file of its own");
     found = block;
@@ -134,8 +161,8 @@ Block private_key_of(const fs::path& file, std::string_view text, std::string& c
 
 }  // namespace
 
-KeyFile::KeyFile(const fs::path& file, Readers readers) {
-  const SecretMemory content = read_file(file, readers);
+KeyFile::KeyFile(const fs::path& file, Readers readers, int folder) {
+  const SecretMemory content = read_file(file, readers, folder);
   const std::string_view text(reinterpret_cast<const char*>(content.data()), content.bytes());
   const Block block = private_key_of(file, text, certificates_);
   der_ = SecretMemory(block.body.size() + 1);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fcntl.h>
+
 #include <filesystem>
 #include <string>
 
@@ -15,10 +17,11 @@ enum class Readers { anybody, owner };
 /// The private key of a PEM file. Its numbers are in locked memory.
 class KeyFile {
  public:
-  /// Reads a file with one private key of PKCS #1 or PKCS #8. With Readers::owner, root or the user of the process must
-  /// own the file, and nobody else may access it. Throws std::runtime_error, with the file and without any secret, if
-  /// the file has no such key; std::system_error if the operating system refuses the locked memory.
-  KeyFile(const std::filesystem::path& file, Readers readers);
+  /// Reads a file with one private key of PKCS #1 or PKCS #8, also by a link. With Readers::owner, root or the user of
+  /// the process must own the file, and nobody else may access it. `folder` is the open folder of the file; without it,
+  /// the path is looked up. Throws std::runtime_error, with the file and without any secret, if the file has no such
+  /// key; std::system_error if the operating system refuses the locked memory.
+  KeyFile(const std::filesystem::path& file, Readers readers, int folder = AT_FDCWD);
 
   const KeyParts& parts() const { return key_.parts; }
   bool is_reference() const { return rsa::is_reference(key_.private_exponent); }

@@ -3,19 +3,23 @@
 // Files that OpenSSL writes, files that are damaged, and references.
 #include "crypto/rsa/key_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/pem.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
+#include <initializer_list>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "base/scratch_folder.h"
 #include "crypto/rsa/openssl_key_testing.h"
 
@@ -135,19 +139,17 @@ TEST_F(KeyFileTest, RefusesGarbage) {
   const auto block = [&begin](const char* body) {
     return std::string(begin).append(body).append("-----END PRIVATE KEY-----\n");
   };
-  const std::vector<std::string> texts{"",
-                                       std::string(1000, '\0'),
-                                       begin,
-                                       begin + "\n",
-                                       "-----BEGIN ",
-                                       "\xEF\xBB\xBF",
-                                       key.substr(0, 1000),
+  const std::vector<std::string> texts{"", std::string(1000, '\0'), "\xEF\xBB\xBF",
                                        "-----BEGIN -----\n-----END -----\n"};
   for (const auto& text : texts) {
     write(text);
     expect_failure("has no private key in PEM");
   }
-  for (const auto* body : {"\n!!!!\n", "\nAA=A\n", "\n\xFF\n"}) {
+  for (const auto& text : {begin, begin + "\n", std::string("-----BEGIN "), key.substr(0, 1000)}) {
+    write(text);
+    expect_failure("has a damaged block");
+  }
+  for (const auto* body : {"\n!!!!\n", "\nAA=A\n", "\n\xFF\n", "\nAAA\n", "\nA===\n", "\nAAAA=\n"}) {
     write(block(body));
     expect_failure("no base64");
   }
@@ -157,6 +159,102 @@ TEST_F(KeyFileTest, RefusesGarbage) {
   }
   write(std::string(70'000, 'A'));
   expect_failure("longer than 64 KiB");
+}
+
+TEST_F(KeyFileTest, ReadsLinesOfWindows) {
+  const std::string certificate = "-----BEGIN CERTIFICATE-----\r\nAAAA\r\n-----END CERTIFICATE-----";
+  std::string text = pkcs1(key_.pkey.get());
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2) text.insert(at, 1, '\r');
+  write(text + certificate + "\r\n");
+  expect_key(key_);
+  EXPECT_EQ(read().certificates(), certificate + "\n");
+}
+
+std::string joined(std::initializer_list<std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts) text += part;
+  return text;
+}
+
+TEST_F(KeyFileTest, TakesNoPrivateKeyForAPartOfACertificate) {
+  constexpr std::string_view kCut = "-----BEGIN CERTIFICATE-----\nAAAA\n", kEnd = "-----END CERTIFICATE-----\n";
+  const std::string key = pkcs8(key_.pkey.get());
+  for (const auto& text : {joined({kCut, key, kCut, kEnd, key}), joined({key, kCut}), joined({kCut, key}),
+                           joined({kCut, key, kEnd, key})}) {
+    write(text);
+    expect_failure("has a damaged block ('-----BEGIN' without its '-----END')");
+  }
+  for (const auto* label : {"CERTIFICATE\n", "a", ""}) {
+    write(joined({"-----BEGIN ", label, "-----\nAAAA\n", kEnd, key}));
+    expect_failure("has a damaged block");
+  }
+  write(joined({kCut, "----BEGIN PRIVATE KEY\n", kEnd, key}));
+  expect_failure("has a certificate that is no base64");
+}
+
+/// Returns an element of DER of less than 64 KiB, with two bytes of length at least.
+Bytes element(std::uint8_t tag, const Bytes& content) {
+  Bytes made{tag, 0x82, static_cast<std::uint8_t>(content.size() >> 8), static_cast<std::uint8_t>(content.size())};
+  made.insert(made.end(), content.begin(), content.end());
+  return made;
+}
+
+TEST(PrivateKey, RefusesOtherEncodingsThanDer) {
+  unsigned char* encoded = nullptr;
+  const int bytes = i2d_PrivateKey(keys_of(2048).front().pkey.get(), &encoded);
+  ASSERT_GT(bytes, 1000);
+  const Bytes der(encoded, encoded + bytes);
+  OPENSSL_free(encoded);
+  read_private_key(der, false);
+  const auto expect_damage = [](const Bytes& damaged) {
+    EXPECT_THAT([&] { read_private_key(damaged, false); },
+                testing::ThrowsMessage<std::invalid_argument>(HasSubstr("encoding of the key is damaged")));
+  };
+  const Bytes content(der.begin() + 4, der.end()), version{2, 1, 0};
+  ASSERT_TRUE(std::equal(version.begin(), version.end(), content.begin()));
+  const Bytes after_version(content.begin() + 3, content.end());
+  const auto with_version = [&](Bytes start) {
+    start.insert(start.end(), after_version.begin(), after_version.end());
+    return element(0x30, start);
+  };
+  EXPECT_EQ(with_version(version), der);
+  expect_damage(with_version({2, 0x81, 1, 0}));        // a longer form of the length
+  expect_damage(with_version({2, 0x82, 0, 1, 0}));     // the same
+  expect_damage(with_version({2, 0x80}));              // an indefinite length
+  expect_damage(with_version({2, 2, 0, 0}));           // a zero too many
+  expect_damage(with_version({2, 0}));                 // no byte
+  expect_damage(with_version({2, 1, 0xFF}));           // a negative number
+  expect_damage(with_version({2, 0x83, 0, 0, 1, 0}));  // a length of three bytes
+  expect_damage(with_version({2, 0x88, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0}));
+  Bytes longer = der, inner = content, indefinite{0x30, 0x80};
+  longer.push_back(0);
+  expect_damage(longer);
+  inner.insert(inner.end(), version.begin(), version.end());
+  expect_damage(element(0x30, inner));
+  indefinite.insert(indefinite.end(), content.begin(), content.end());
+  indefinite.insert(indefinite.end(), 2, 0);
+  expect_damage(indefinite);
+}
+
+TEST_F(KeyFileTest, FollowsLinks) {
+  write(pkcs8(key_.pkey.get()));
+  const std::filesystem::path link = folder_ / "link.pem";
+  std::filesystem::create_symlink(file_, link);
+  EXPECT_EQ(expand_of(KeyFile(link, Readers::owner).parts()), expand_of(key_.parts()));
+  chmod(file_.c_str(), 0644);
+  EXPECT_THAT([&] { KeyFile(link, Readers::owner); },
+              testing::ThrowsMessage<std::runtime_error>(HasSubstr("link.pem' may be accessed by others")))
+      << "the rights of the file";
+  std::filesystem::remove(file_);
+  std::filesystem::create_symlink(link, file_);
+  expect_failure("cannot be read");
+}
+
+TEST_F(KeyFileTest, StaysInTheOpenFolder) {
+  write(pkcs8(key_.pkey.get()));
+  const FileDescriptor opened(open(folder_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const KeyFile file("/nowhere/key.pem", Readers::owner, opened.get());
+  EXPECT_EQ(expand_of(file.parts()), expand_of(key_.parts()));
 }
 
 TEST_F(KeyFileTest, RefusesEveryCutKey) {

@@ -27,14 +27,15 @@ class Reader {
 
   /// Returns the content of the next element.
   std::span<const std::uint8_t> take(Tag tag) {
-    constexpr std::uint8_t kLong = 0x80;  // The length follows in bytes of its own.
+    constexpr std::size_t kLong = 0x80;  // The length follows in bytes of its own.
     constexpr std::size_t kMostLengthBytes = 2;
     require(rest_.size() >= 2 && rest_[0] == tag, kBroken);
     std::size_t length = rest_[1], at = 2;
     if (length >= kLong) {
       const std::size_t count = length - kLong;
-      require(count <= kMostLengthBytes && rest_.size() >= at + count, kBroken);
+      require(count >= 1 && count <= kMostLengthBytes && rest_.size() >= at + count, kBroken);
       for (length = 0; at < 2 + count; ++at) length = length << 8 | rest_[at];
+      require(length >= (count == 1 ? kLong : std::size_t{0x100}), kBroken);  // DER has the shortest form
     }
     require(length <= rest_.size() - at, kBroken);
     const auto content = rest_.subspan(at, length);
@@ -45,8 +46,11 @@ class Reader {
   std::span<const std::uint8_t> take_number() {
     const auto number = take(kInteger);
     require(!number.empty() && number[0] < 0x80, kBroken);
+    require(number.size() == 1 || number[0] != 0 || number[1] >= 0x80, kBroken);  // DER has no further zeros
     return number;
   }
+  /// Throws if an element follows.
+  void end() const { require(rest_.empty(), kBroken); }
 
  private:
   static constexpr char kBroken[] = "the encoding of the key is damaged";
@@ -104,7 +108,9 @@ std::string pem_of(std::span<const std::uint8_t> der) {
 
 PrivateKey read_private_key(std::span<const std::uint8_t> der, bool is_pkcs8) {
   if (is_pkcs8) {
-    Reader info(Reader(der).take(kSequence));
+    Reader file(der);
+    Reader info(file.take(kSequence));
+    file.end();
     info.take_number();  // the version; attributes may follow the key
     // Some programs leave the NULL out.
     const auto algorithm = info.take(kSequence), name = std::span(kRsaEncryption).first(kRsaEncryption.size() - 2);
@@ -112,7 +118,9 @@ PrivateKey read_private_key(std::span<const std::uint8_t> der, bool is_pkcs8) {
             "the key is no RSA key (rsaEncryption)");
     der = info.take(kOctets);
   }
-  Reader key(Reader(der).take(kSequence));
+  Reader file(der);
+  Reader key(file.take(kSequence));
+  file.end();
   const auto version = key.take_number();
   require(version.size() == 1 && version[0] == 0, "the key has more than two primes");
   PrivateKey read;
@@ -120,6 +128,7 @@ PrivateKey read_private_key(std::span<const std::uint8_t> der, bool is_pkcs8) {
                            &read.parts.prime2, &read.parts.exponent1, &read.parts.exponent2, &read.parts.coefficient}) {
     *part = key.take_number();
   }
+  key.end();
   return read;
 }
 

@@ -22,14 +22,15 @@ struct Counters {
   std::atomic<std::uint64_t> batched;          ///< Requests in them.
   std::atomic<std::uint64_t> batched_on_gpu;   ///< Those that a GPU computed.
   std::atomic<std::uint64_t> clients;          ///< Clients with a region now.
-  std::atomic<std::uint64_t> keys;             ///< Keys and references of all clients now.
+  std::atomic<std::uint64_t> keys;             ///< Keys that clients have brought, now.
+  std::atomic<std::uint64_t> references;       ///< References of all clients to keys of the engine, now.
   std::atomic<std::uint64_t> own_keys;         ///< Keys of the engine itself.
   std::atomic<std::uint64_t> refused_keys;     ///< Keys that no form takes or has room for, and references to no key.
   std::atomic<std::uint64_t> refused_clients;  ///< Connections beyond the limit.
   std::atomic<std::uint64_t> broken_clients;   ///< Clients that broke the protocol, and were disconnected.
 };
 
-inline constexpr std::array<NamedCounter<Counters>, 14> kCounters{{{"taken", &Counters::taken},
+inline constexpr std::array<NamedCounter<Counters>, 15> kCounters{{{"taken", &Counters::taken},
                                                                    {"answered", &Counters::answered},
                                                                    {"failed", &Counters::failed},
                                                                    {"abandoned", &Counters::abandoned},
@@ -39,6 +40,7 @@ inline constexpr std::array<NamedCounter<Counters>, 14> kCounters{{{"taken", &Co
                                                                    {"batched-on-gpu", &Counters::batched_on_gpu},
                                                                    {"clients", &Counters::clients},
                                                                    {"keys", &Counters::keys},
+                                                                   {"references", &Counters::references},
                                                                    {"own-keys", &Counters::own_keys},
                                                                    {"refused-keys", &Counters::refused_keys},
                                                                    {"refused-clients", &Counters::refused_clients},

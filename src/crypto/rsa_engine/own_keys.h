@@ -18,7 +18,8 @@ class OwnKeys {
   OwnKeys() = default;
   /// Reads every file of a folder whose name does not begin with a dot. Others may neither write into the folder nor
   /// access the files. Throws std::runtime_error, with the file and without any secret, unless each has a key that the
-  /// forms take; std::system_error if the operating system refuses the locked memory.
+  /// forms take, and with which an operation gives a right result; std::system_error if the operating system refuses
+  /// the locked memory.
   explicit OwnKeys(const std::filesystem::path& folder);
 
   std::size_t size() const { return keys_.size(); }
@@ -26,9 +27,9 @@ class OwnKeys {
   std::shared_ptr<StoredKey> find(const rsa::KeyParts& parts) const;
 
  private:
-  void add(const std::filesystem::path& file);
+  void add(const std::filesystem::path& file, int folder);
 
-  std::map<std::string, std::shared_ptr<StoredKey>> keys_;  ///< By modulus.
+  std::map<std::string, std::shared_ptr<StoredKey>> keys_;  ///< By public part.
 };
 
 /// Returns whether the parts are public, and so name a key of the engine.

@@ -22,6 +22,12 @@ constexpr int kTickMilliseconds = 1000;
 /// A client that sends many messages waits, so that others have their turn.
 constexpr unsigned kMostMessages = 16;
 
+OwnKeys&& require_room(OwnKeys&& keys, std::uint64_t most_keys) {
+  if (keys.size() <= most_keys) return std::move(keys);
+  throw std::runtime_error("the folder has " + std::to_string(keys.size()) + " keys, but the engine takes only " +
+                           std::to_string(most_keys));
+}
+
 FileDescriptor listen_for(const ServerSettings& settings) {
   if (settings.group.empty()) return listen_at(settings.socket, 0600);
   const group* const found = getgrnam(settings.group.c_str());
@@ -38,7 +44,7 @@ FileDescriptor listen_for(const ServerSettings& settings) {
 
 Server::Server(const ServerSettings& settings, std::vector<FormOnThread> forms, OwnKeys own_keys)
     : settings_(settings),
-      own_keys_(std::move(own_keys)),
+      own_keys_(require_room(std::move(own_keys), settings.most_keys)),
       lock_(lock_socket(settings.socket)),
       listening_(listen_for(settings)),
       batcher_(std::move(forms), counters_),

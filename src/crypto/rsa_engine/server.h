@@ -19,14 +19,15 @@ namespace penumbra::rsa_engine {
 struct ServerSettings {
   std::filesystem::path socket;
   std::string group;               ///< May connect too; empty: only the owner and root.
-  std::uint64_t most_keys = 4096;  ///< Of all clients. References are not limited.
+  std::uint64_t most_keys = 4096;  ///< Of all clients and of the engine itself. References are not limited.
   std::size_t most_clients = 256;
 };
 
 /// One thread uses it.
 class Server {
  public:
-  /// Listens. Throws std::system_error, also if another process has the socket.
+  /// Listens. Throws std::system_error, also if another process has the socket; std::runtime_error if there are more
+  /// own keys than `most_keys`.
   Server(const ServerSettings& settings, std::vector<FormOnThread> forms, OwnKeys own_keys = {});
   /// Removes the socket.
   ~Server();

@@ -38,28 +38,38 @@ bool Session::open() {
   return send_message(socket_.get(), {MessageKind::region, kProtocolVersion}, {}, descriptor.get());
 }
 
-/// Returns the key of the parts, or the engine's own key that they name; null if the client shall not have it. The
-/// limit is for keys of clients, so that no client deprives others of the engine's keys.
-std::shared_ptr<StoredKey> Session::key_of(const rsa::KeyParts& parts, Batcher& batcher,
-                                           std::uint64_t most_keys) const {
-  if (is_reference(parts)) return own_keys_.find(parts);
+/// Returns a key that the client brings; null if the client shall not have it. References do not count. The engine's
+/// own keys do, so that a form that has room for `most_keys` has room for them, whatever clients bring.
+std::shared_ptr<StoredKey> Session::make_key(const rsa::KeyParts& parts, Batcher& batcher,
+                                             std::uint64_t most_keys) const {
   try {
     auto key = batcher.make_key();
     rsa::expand(parts, key->key());
-    return counters_.keys < most_keys ? key : nullptr;
+    return counters_.keys + own_keys_.size() < most_keys ? key : nullptr;
   } catch (const std::exception&) {
     return nullptr;
   }
 }
 
+std::atomic<std::uint64_t>& Session::counter_of(const NamedKey& named) const {
+  return named.is_reference ? counters_.references : counters_.keys;
+}
+
+void Session::remove(NamedKey& named) const {
+  discount(counter_of(named));
+  named = {};
+}
+
 bool Session::add_key(std::uint32_t number, std::span<const std::uint8_t> rest, Batcher& batcher,
                       std::uint64_t most_keys) {
-  if (number >= keys_.size() || keys_[number] != nullptr) return false;
+  if (number >= keys_.size() || keys_[number].key != nullptr) return false;
   const auto parts = read_key(rest);
   if (!parts) return false;
-  keys_[number] = key_of(*parts, batcher, most_keys);
-  const bool is_added = keys_[number] != nullptr;
-  count(is_added ? counters_.keys : counters_.refused_keys);
+  NamedKey& named = keys_[number];
+  named.is_reference = is_reference(*parts);
+  named.key = named.is_reference ? own_keys_.find(*parts) : make_key(*parts, batcher, most_keys);
+  const bool is_added = named.key != nullptr;
+  count(is_added ? counter_of(named) : counters_.refused_keys);
   return send_message(socket_.get(), {is_added ? MessageKind::key_added : MessageKind::key_refused, number});
 }
 
@@ -84,9 +94,8 @@ bool Session::handle(const Message& message, Batcher& batcher, std::uint64_t mos
     case MessageKind::add_key:
       return add_key(number, message.rest, batcher, most_keys);
     case MessageKind::remove_key:
-      if (number >= keys_.size() || keys_[number] == nullptr) return false;
-      keys_[number].reset();
-      discount(counters_.keys);
+      if (number >= keys_.size() || keys_[number].key == nullptr) return false;
+      remove(keys_[number]);
       return true;
     default:
       return false;
@@ -105,7 +114,7 @@ bool Session::take_requests(Batcher& batcher) {
       case Reading::entry:
         break;
     }
-    const auto key = entry.key < keys_.size() ? keys_[entry.key] : nullptr;
+    const auto key = entry.key < keys_.size() ? keys_[entry.key].key : nullptr;
     if (key == nullptr || entry.bytes != key->bytes()) return false;
     {
       const std::scoped_lock lock(mutex_);
@@ -126,10 +135,8 @@ void Session::end() {
   is_gone_.store(true, std::memory_order_release);
   shutdown(socket_.get(), SHUT_RDWR);
   if (region_ != nullptr) discount(counters_.clients);
-  for (auto& key : keys_) {
-    if (key == nullptr) continue;
-    discount(counters_.keys);
-    key.reset();
+  for (NamedKey& named : keys_) {
+    if (named.key != nullptr) remove(named);
   }
 }
 

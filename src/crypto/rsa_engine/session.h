@@ -41,9 +41,16 @@ class Session final : public Client {
   void end();
 
  private:
+  struct NamedKey {
+    std::shared_ptr<StoredKey> key;
+    bool is_reference = false;
+  };
+
   bool open();
   bool add_key(std::uint32_t number, std::span<const std::uint8_t> rest, Batcher& batcher, std::uint64_t most_keys);
-  std::shared_ptr<StoredKey> key_of(const rsa::KeyParts& parts, Batcher& batcher, std::uint64_t most_keys) const;
+  std::shared_ptr<StoredKey> make_key(const rsa::KeyParts& parts, Batcher& batcher, std::uint64_t most_keys) const;
+  std::atomic<std::uint64_t>& counter_of(const NamedKey& named) const;
+  void remove(NamedKey& named) const;
   bool send_counters() const;
 
   FileDescriptor socket_;
@@ -51,7 +58,7 @@ class Session final : public Client {
   Counters& counters_;
   std::unique_ptr<MappedRegion> region_;
   std::unique_ptr<RingReader> requests_;
-  std::vector<std::shared_ptr<StoredKey>> keys_;  ///< By number.
+  std::vector<NamedKey> keys_;  ///< By number.
   std::atomic<bool> is_gone_ = false;
   std::mutex mutex_;  ///< Of the next two.
   std::unique_ptr<RingWriter> answers_;

@@ -63,7 +63,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fill_region(client.get(), input);
   session->take_requests(batcher);
   session->end();
-  if (counters.taken != counters.failed + counters.abandoned || counters.in_flight != 0 || counters.keys != 0) {
+  if (counters.taken != counters.failed + counters.abandoned || counters.in_flight != 0 || counters.keys != 0 ||
+      counters.references != 0) {
     std::abort();
   }
   return 0;
