@@ -230,5 +230,9 @@ def test_status_in_words(folder, engine):  # noqa: F811
 
 def test_setup_writes_the_socket(folder):  # noqa: F811
     both = certificate(folder, "rsa:2048")
-    run(conftest.PROGRAM, "tls", "setup", "--certificate", both, "--output", folder / "made", "--engine", "/run/a.sock")
+    words = ["tls", "setup", "--certificate", both, "--output", folder / "made", "--engine", "/run/a.sock"]
+    run(conftest.PROGRAM, *words, "--engine-user", "nobody")
+    assert "engine-user = nobody\n" in (folder / "made" / "openssl.cnf").read_text()
+    assert "is no name of a user" in run(conftest.PROGRAM, *words, "--engine-user", "a\nb").stderr
+    run(conftest.PROGRAM, *words)
     assert "\nengine = /run/a.sock\n" in (folder / "made" / "openssl.cnf").read_text()

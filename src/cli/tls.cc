@@ -32,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct SetupOptions {
-  std::string certificate, output = ".", server, engine;
+  std::string certificate, output = ".", server, engine, engine_user;
   unsigned port = 8443, threads = 1, haproxy_threads = 1;
   bool is_plain = false;
 };
@@ -75,6 +75,13 @@ std::string module_of_build() {
   return fs::exists(module, error) ? module.string() : "";
 }
 
+std::string engine_lines(const SetupOptions& options) {
+  if (options.engine.empty()) return "";
+  std::string lines = fmt::format("engine = {}\n", fs::absolute(options.engine).lexically_normal().string());
+  if (!options.engine_user.empty()) lines += fmt::format("engine-user = {}\n", options.engine_user);
+  return lines;
+}
+
 std::string openssl_configuration(const SetupOptions& options) {
   const std::string module = module_of_build();
   return fmt::format(R"(# Written by `penumbra tls setup`.
@@ -88,10 +95,7 @@ penumbra = penumbra
 counters = {}
 {})",
                      module.empty() ? "" : fmt::format("module = {}\n", module), options.threads,
-                     (fs::absolute(options.output) / "counters").lexically_normal().string(),
-                     options.engine.empty()
-                         ? ""
-                         : fmt::format("engine = {}\n", fs::absolute(options.engine).lexically_normal().string()));
+                     (fs::absolute(options.output) / "counters").lexically_normal().string(), engine_lines(options));
 }
 
 void write_file(const fs::path& path, const std::string& text) {
@@ -129,6 +133,9 @@ bool has_reference(const std::string& name) {
 
 void set_up_tls(const SetupOptions& options) {
   check_certificate(options.certificate);
+  if (options.engine_user.find_first_of(" \t\r\n#=$") != std::string::npos) {
+    throw Failure(ExitCode::usage, fmt::format("'{}' is no name of a user", options.engine_user));
+  }
   if ((options.is_plain || options.engine.empty()) && has_reference(options.certificate)) {
     throw Failure(ExitCode::usage,
                   fmt::format("'{}' has a reference, whose key only `penumbra tls-engine` has; give its socket with "
@@ -217,8 +224,12 @@ void set_up_setup(CLI::App& command) {
       ->type_name("N")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
-  setup.add_option("--engine", options->engine, "Unix socket of `penumbra tls-engine` that computes signatures")
-      ->type_name("PATH");
+  CLI::Option* const engine =
+      setup.add_option("--engine", options->engine, "Unix socket of `penumbra tls-engine` that computes signatures")
+          ->type_name("PATH");
+  setup.add_option("--engine-user", options->engine_user, "User of the engine, if the package did not start it")
+      ->type_name("USER")
+      ->needs(engine);
   setup.add_flag("--plain", options->is_plain, "Write the same configuration without the provider, for comparison");
   setup.footer("Prints the command that starts HAProxy. See docs/tls.md.");
   setup.callback([options] { set_up_tls(*options); });
