@@ -47,7 +47,7 @@ void prefetch_lines(const std::byte* first, const std::byte* last) {
 
 /// Fetches the key of a later packet into the first-level cache.
 void prefetch_composed_key(std::span<const Key> keys, std::span<const cipher_packet> packets, std::size_t i) {
-  if (i + kAhead >= packets.size()) return;
+  if (i + kAhead >= packets.size() || packets[i + kAhead].key == packets[i].key) return;
   const auto* const key = reinterpret_cast<const std::byte*>(&keys[packets[i + kAhead].key]);
   prefetch_lines(key, key + sizeof(ComposedKey));
   __builtin_prefetch(key + sizeof(Key) - kLine);
@@ -57,7 +57,7 @@ void prefetch_composed_key(std::span<const Key> keys, std::span<const cipher_pac
 /// blocks. With VAES, the lowest powers are the last bytes of the key.
 void prefetch_gcm_key(std::span<const Key> keys, std::span<const cipher_packet> packets, std::size_t i,
                       std::size_t round_keys) {
-  if (i + kAhead >= packets.size()) return;
+  if (i + kAhead >= packets.size() || packets[i + kAhead].key == packets[i].key) return;
   const cipher_packet& packet = packets[i + kAhead];
   const auto* const key = reinterpret_cast<const std::byte*>(&keys[packet.key]);
   constexpr std::size_t kEnd = sizeof(Key), kOthers = 4 * std::size_t{AES_BLOCK};  // Lengths and incomplete blocks.
