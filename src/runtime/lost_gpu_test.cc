@@ -8,12 +8,14 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <thread>
 
 #include "cuda/engine.h"
 #include "cuda/fake_world_test.h"
 #include "cuda_resident/engine.h"
 #include "cuda_resident/fake_resident_test.h"
 #include "runtime/failing_gpu_test.h"
+#include "runtime/sealing_router_test.h"
 
 namespace penumbra::runtime {
 namespace {
@@ -84,18 +86,19 @@ TEST_P(RouterOnAGpu, LosesNoPacketWithIt) {
   gpu.reset();
 }
 
+const Case kLaunchFails{"LaunchFails", "test_cuda", [](Gpu& its) { its.world.faults.launches_until_fault = 3; }, false};
+const Case kContextIsLost{"ContextIsLost", "test_cuda",
+                          [](Gpu& its) {
+                            its.world.faults.fault_is_final = true;
+                            its.world.faults.fault_is_late = true;
+                            its.world.faults.launches_until_fault = 3;
+                          },
+                          true};
+const Case kLaunchNeverEnds{"LaunchNeverEnds", "test_cuda", [](Gpu& its) { its.world.faults.stuck = true; }, true};
+
 INSTANTIATE_TEST_SUITE_P(
     Faults, RouterOnAGpu,
-    testing::Values(Case{"LaunchFails", "test_cuda", [](Gpu& its) { its.world.faults.launches_until_fault = 3; },
-                         false},
-                    Case{"ContextIsLost", "test_cuda",
-                         [](Gpu& its) {
-                           its.world.faults.fault_is_final = true;
-                           its.world.faults.fault_is_late = true;
-                           its.world.faults.launches_until_fault = 3;
-                         },
-                         true},
-                    Case{"LaunchNeverEnds", "test_cuda", [](Gpu& its) { its.world.faults.stuck = true; }, true},
+    testing::Values(kLaunchFails, kContextIsLost, kLaunchNeverEnds,
                     Case{"KernelEnds", "test_resident", [](Gpu& its) { its.kernel.ends = true; }, false},
                     Case{"KernelIsDead", "test_resident", [](Gpu& its) { its.kernel.dead = true; }, true},
                     Case{"KernelIsMute", "test_resident", [](Gpu& its) { its.kernel.mute = true; }, true},
@@ -106,6 +109,54 @@ INSTANTIATE_TEST_SUITE_P(
                          },
                          true}),
     [](const auto& each) { return std::string(each.param.name); });
+
+class GatewayOnAGpu : public testing::TestWithParam<Case> {
+ protected:
+  GatewayOnAGpu() {
+    gpu = std::make_unique<Gpu>(GetParam().is_final ? milliseconds(300) : milliseconds(std::chrono::minutes(1)));
+  }
+  ~GatewayOnAGpu() override { gpu.reset(); }
+
+  static bool has_failed() {
+    return GetParam().is_final ? gpu->world.faults.abandoned > 0 : gpu->world.faults.opened > 1;
+  }
+};
+
+TEST_P(GatewayOnAGpu, SealsEachPacketOnceAndRight) {
+  const SealingRouter router(GetParam().engine);
+  run_while_it_fails(router.config(), {.before = 500, .after = 3'000}, [] { GetParam().fail(*gpu); }, has_failed);
+  router.expect_all_sealed();
+}
+
+TEST_P(GatewayOnAGpu, OpensEachPacketOnce) {
+  const SealingRouter router(GetParam().engine);
+  constexpr std::uint64_t kPackets = 4'000, kBefore = 100;
+  {
+    Router sealing(router.config());
+    sealing.run({.time = {}, .packets = kPackets}, [](const Statistics& /*now*/) {});
+  }
+  Router opening(router.opening());
+  bool fails = false;
+  opening.run({.time = std::chrono::minutes(2), .packets = {}}, [&](const Statistics& now) {
+    if (!fails && now.sent.packets > kBefore) {
+      fails = true;
+      GetParam().fail(*gpu);
+    }
+  });
+  const Statistics statistics = opening.statistics();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!has_failed() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  EXPECT_TRUE(has_failed());
+  EXPECT_GE(statistics.received.packets, kPackets);
+  std::uint64_t others = 0, expired = 0;  // The two routers make the lowest TTLs end.
+  for (const ReasonCount& reason : statistics.reasons)
+    (reason.reason == "ttl_expired" ? expired : others) += reason.packets;
+  EXPECT_EQ(others, 0U);
+  EXPECT_EQ(statistics.sent.packets + expired, statistics.received.packets);
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, GatewayOnAGpu, testing::Values(kLaunchFails, kContextIsLost, kLaunchNeverEnds),
+                         [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace
 }  // namespace penumbra::runtime

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "crypto/jobs/cipher_jobs.shader.h"
 #include "cuda/fake_device.h"
 #include "engines/conformance.h"
 #include "penumbra/huge_memory.h"
@@ -38,7 +39,7 @@ inline void add_one_of_many(WideView view, const std::uint8_t* which, const std:
   for (std::uint32_t i = 0; i < n; ++i) sum[i] = number[i] + view.addends[which[i] % view.addends.size()];
 }
 
-/// Has three shaders of the tree, which a CPU engine has too, and one that no CPU engine has.
+/// Has four shaders of the tree, which a CPU engine has too, and one that no CPU engine has.
 class FakeWorld {
  public:
   static constexpr std::uint32_t kModulus = 1009;
@@ -48,10 +49,12 @@ class FakeWorld {
     using Modulo = ShaderEntry<&echo_port>;
     using Lookup = ShaderEntry<&dir24_8_lookup>;
     using Payload = ShaderEntry<&payload_copy>;
+    using Ciphers = ShaderEntry<&cipher_jobs>;
     using Wide = ShaderEntry<&add_one_of_many>;
     shaders_.add(Modulo::describe("echo"), &Modulo::call);
     shaders_.add(Lookup::describe("ipv4_dir24_8"), &Lookup::call);
     shaders_.add(Payload::describe("payload_copy"), &Payload::call);
+    shaders_.add(Ciphers::describe("cipher_jobs"), &Ciphers::call);
     shaders_.add(Wide::describe("wide"), &Wide::call);
     modulo.publish(modulo_view_, {});
   }
