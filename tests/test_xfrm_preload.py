@@ -73,7 +73,7 @@ POLICIES = [
     ["add", "src", "10.0.0.0/24", "dst", "10.1.0.0/16", "dir", "out", "priority", "5", "tmpl", "src", "192.0.2.1", "dst", "192.0.2.2"]
     + ["proto", "esp", "reqid", "1", "mode", "tunnel"],
     ["add", "src", "10.2.0.0/24", "dst", "10.1.0.0/16", "proto", "tcp", "dport", "80", "dir", "in", "action", "block"],
-    ["add", "src", "2001:db8::/32", "dst", "::/0", "dir", "fwd", "mark", "5", "mask", "255", "if_id", "9"],
+    ["add", "src", "2001:db8::/32", "dst", "::/0", "dir", "fwd", "action", "block", "mark", "5", "mask", "255", "if_id", "9"],
     ["add", "src", "10.2.0.0/24", "dst", "10.1.0.0/16", "dir", "in", "tmpl", "proto", "esp", "mode", "transport", "level", "use"],
     ["add", "src", "10.2.0.0/24", "dst", "10.1.0.0/16", "dir", "in"],
     ["update", "src", "10.0.0.0/24", "dst", "10.1.0.0/16", "dir", "out", "priority", "7"],
@@ -98,6 +98,15 @@ def test_ip_xfrm_policy_prints_what_it_prints_of_linux(shell):
             assert (ours.returncode, ours.stdout) == (its.returncode, its.stdout), words
     finally:
         namespace.delete()
+
+
+@needs_ip
+def test_ip_xfrm_policy_hears_why_a_conditional_bypass_is_refused(shell):
+    for condition in (["mark", "5"], ["dev", "lo"], ["ptype", "sub"]):
+        place = condition if condition[0] == "dev" else []
+        rest = [] if condition[0] == "dev" else condition
+        done = shell.ip("xfrm", "policy", "add", "src", "10.0.0.0/8", "dst", "10.1.0.0/16", *place, "dir", "out", *rest)
+        assert done.returncode == 2 and "RTNETLINK answers: Operation not supported" in done.stderr, condition
 
 
 @needs_ip
