@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "base/sanitizer_scale.h"
 #include "cuda/engine.h"
 #include "cuda/fake_world_test.h"
 #include "cuda_resident/engine.h"
@@ -124,13 +125,15 @@ class GatewayOnAGpu : public testing::TestWithParam<Case> {
 
 TEST_P(GatewayOnAGpu, SealsEachPacketOnceAndRight) {
   const SealingRouter router(GetParam().engine);
-  run_while_it_fails(router.config(), {.before = 500, .after = 3'000}, [] { GetParam().fail(*gpu); }, has_failed);
+  run_while_it_fails(
+      router.config(), {.before = 500 / kSanitizerScale, .after = 3'000 / kSanitizerScale},
+      [] { GetParam().fail(*gpu); }, has_failed);
   router.expect_all_sealed();
 }
 
 TEST_P(GatewayOnAGpu, OpensEachPacketOnce) {
   const SealingRouter router(GetParam().engine);
-  constexpr std::uint64_t kPackets = 4'000, kBefore = 100;
+  constexpr std::uint64_t kPackets = 2 * SealingRouter::kOpenedPerSecond, kBefore = kPackets / 40;
   {
     Router sealing(router.config());
     sealing.run({.time = {}, .packets = kPackets}, [](const Statistics& /*now*/) {});

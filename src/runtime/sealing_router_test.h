@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/sanitizer_scale.h"
 #include "control/config.h"
 #include "crypto/key_material.h"
 #include "crypto/plain.h"
@@ -26,6 +27,8 @@ namespace penumbra::runtime {
 
 class SealingRouter {
  public:
+  static constexpr std::uint64_t kOpenedPerSecond = 2000 / kSanitizerScale;
+
   explicit SealingRouter(const std::string& engine)
       : folder_(std::filesystem::temp_directory_path() / fmt::format("penumbra-sealing-{}", getpid())) {
     std::filesystem::remove_all(folder_);
@@ -40,7 +43,8 @@ class SealingRouter {
     write("routes.txt", "default via 192.0.2.9 dev a\n");
     write("neighbours.txt", "192.0.2.2 dev a lladdr 02:bb:00:00:00:01\n192.0.2.9 dev a lladdr 02:bb:00:00:00:02\n");
     config_ = config_of(engine, "synth:size=200", "192.0.2.1/24", "out.pcap", "sp.txt");
-    opening_ = config_of(engine, "pcap:out.pcap,rate=2000", "192.0.2.2/24", "clear.pcap", "fwd.txt");
+    opening_ = config_of(engine, fmt::format("pcap:out.pcap,rate={}", kOpenedPerSecond), "192.0.2.2/24", "clear.pcap",
+                         "fwd.txt");
   }
   ~SealingRouter() {
     std::error_code ignored;
@@ -50,7 +54,7 @@ class SealingRouter {
   SealingRouter& operator=(const SealingRouter&) = delete;
 
   const control::RouterConfig& config() const { return config_; }
-  /// Returns the configuration of a router that opens 2000 packets of the capture a second.
+  /// Returns the configuration of a router that opens kOpenedPerSecond packets of the capture a second.
   const control::RouterConfig& opening() const { return opening_; }
 
   /// Call after the router has ended. Expects that every packet in the capture opens, and that each sequence number up
@@ -105,18 +109,18 @@ class SealingRouter {
   static constexpr std::size_t kSecretBytes = 16;
   static constexpr std::uint8_t kKeyByte = 1;  ///< The last byte of the key; the others are 0.
 
-  control::RouterConfig config_of(const std::string& engine, const char* device, const char* address, const char* sink,
-                                  const char* policies) const {
-    control::RouterConfig config =
-        control::parse_config(fmt::format("ports:\n"
-                                          "  - {{name: a, device: '{}', promiscuous: true, addresses: [{}],\n"
-                                          "     sink: {}}}\n"
-                                          "engine: {}\n"
-                                          "pipeline:\n"
-                                          "  - ipsec: {{states: sa.txt, policies: {}, marks: {}.marks}}\n"
-                                          "  - ipv4: {{routes: routes.txt, neighbours: neighbours.txt}}\n",
-                                          device, address, sink, engine, policies, policies),
-                              "test.yaml", folder_);
+  control::RouterConfig config_of(const std::string& engine, const std::string& device, const char* address,
+                                  const char* sink, const char* policies) const {
+    control::RouterConfig config = control::parse_config(
+        fmt::format("ports:\n"
+                    "  - {{name: a, device: '{}', promiscuous: true, addresses: [{}],\n"
+                    "     sink: {}}}\n"
+                    "engine: {}\n"
+                    "pipeline:\n"
+                    "  - ipsec: {{states: sa.txt, policies: {}, marks: {}.marks, sas: 16}}\n"
+                    "  - ipv4: {{lookup: runs, engine: scalar, routes: routes.txt, neighbours: neighbours.txt}}\n",
+                    device, address, sink, engine, policies, policies),
+        "test.yaml", folder_);
     config.control.socket.clear();
     return config;
   }
