@@ -86,6 +86,15 @@ class ReferenceTest : public ProviderTest {
   unsigned count_ = 0;
 };
 
+class ReferenceInJobsTest : public ReferenceTest {
+ protected:
+  void SetUp() override {
+#ifdef PENUMBRA_HAS_NO_JOBS
+    GTEST_SKIP() << "ThreadSanitizer does not know that OpenSSL's jobs change stacks";
+#endif
+  }
+};
+
 TEST_F(ReferenceTest, SignsByTheEngineWithoutJobs) {
   const Pkey reference = add_key(), other = add_key(3072);
   const auto process = start_engine();
@@ -97,10 +106,7 @@ TEST_F(ReferenceTest, SignsByTheEngineWithoutJobs) {
   EXPECT_EQ(process->counters().answered, 4U);
 }
 
-TEST_F(ReferenceTest, SignsByTheEngineInJobs) {
-#ifdef PENUMBRA_HAS_NO_JOBS
-  GTEST_SKIP() << "ThreadSanitizer does not know that OpenSSL's jobs change stacks";
-#endif
+TEST_F(ReferenceInJobsTest, SignsByTheEngine) {
   const Pkey reference = add_key();
   const auto process = start_engine();
   run_and_verify(reference.get(), 16);
@@ -108,10 +114,7 @@ TEST_F(ReferenceTest, SignsByTheEngineInJobs) {
   EXPECT_EQ(process->counters().answered, 16U);
 }
 
-TEST_F(ReferenceTest, SignsInAJobThatMustNotPause) {
-#ifdef PENUMBRA_HAS_NO_JOBS
-  GTEST_SKIP() << "ThreadSanitizer does not know that OpenSSL's jobs change stacks";
-#endif
+TEST_F(ReferenceInJobsTest, SignsInOneThatMustNotPause) {
   const Pkey reference = add_key();
   const auto process = start_engine();
   auto all = signings(reference.get(), 1, {});

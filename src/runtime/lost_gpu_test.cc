@@ -126,7 +126,7 @@ class GatewayOnAGpu : public testing::TestWithParam<Case> {
 TEST_P(GatewayOnAGpu, SealsEachPacketOnceAndRight) {
   const SealingRouter router(GetParam().engine);
   run_while_it_fails(
-      router.config(), {.before = 500 / kSanitizerScale, .after = 3'000 / kSanitizerScale},
+      router.sealing(), {.before = 500 / kSanitizerScale, .after = 3'000 / kSanitizerScale},
       [] { GetParam().fail(*gpu); }, has_failed);
   router.expect_all_sealed();
 }
@@ -135,7 +135,7 @@ TEST_P(GatewayOnAGpu, OpensEachPacketOnce) {
   const SealingRouter router(GetParam().engine);
   constexpr std::uint64_t kPackets = 2 * SealingRouter::kOpenedPerSecond, kBefore = kPackets / 40;
   {
-    Router sealing(router.config());
+    Router sealing(router.sealing());
     sealing.run({.time = {}, .packets = kPackets}, [](const Statistics& /*now*/) {});
   }
   Router opening(router.opening());

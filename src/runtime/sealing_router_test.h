@@ -42,7 +42,7 @@ class SealingRouter {
           "src 0.0.0.0/0 dst 0.0.0.0/0 dir fwd tmpl src 192.0.2.1 dst 192.0.2.2 proto esp reqid 1 mode tunnel\n");
     write("routes.txt", "default via 192.0.2.9 dev a\n");
     write("neighbours.txt", "192.0.2.2 dev a lladdr 02:bb:00:00:00:01\n192.0.2.9 dev a lladdr 02:bb:00:00:00:02\n");
-    config_ = config_of(engine, "synth:size=200", "192.0.2.1/24", "out.pcap", "sp.txt");
+    sealing_ = config_of(engine, "synth:size=200", "192.0.2.1/24", "out.pcap", "sp.txt");
     opening_ = config_of(engine, fmt::format("pcap:out.pcap,rate={}", kOpenedPerSecond), "192.0.2.2/24", "clear.pcap",
                          "fwd.txt");
   }
@@ -53,7 +53,7 @@ class SealingRouter {
   SealingRouter(const SealingRouter&) = delete;
   SealingRouter& operator=(const SealingRouter&) = delete;
 
-  const control::RouterConfig& config() const { return config_; }
+  const control::RouterConfig& sealing() const { return sealing_; }
   /// Returns the configuration of a router that opens kOpenedPerSecond packets of the capture a second.
   const control::RouterConfig& opening() const { return opening_; }
 
@@ -127,7 +127,7 @@ class SealingRouter {
   void write(const char* name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
 
   const std::filesystem::path folder_;
-  control::RouterConfig config_, opening_;
+  control::RouterConfig sealing_, opening_;
 };
 
 }  // namespace penumbra::runtime

@@ -65,16 +65,13 @@ bool is_of_socket(std::uint8_t direction) {
   return direction >= XFRM_POLICY_MAX;
 }
 
-/// Returns the mark of a message about an SA.
+/// Returns the mark of a message about an SA. One that cannot be read is that of no SA here.
 Mark mark_of(std::span<const std::uint8_t> message) {
-  Mark mark;
-  visit_attributes(attributes_of(message, sizeof(xfrm_usersa_info)),
-                   [&](std::uint16_t type, std::span<const std::uint8_t> bytes) {
-                     if (type != XFRMA_MARK || bytes.size() < sizeof(nlattr) + sizeof(xfrm_mark)) return;
-                     const auto raw = fixed_part<xfrm_mark>(bytes.subspan(sizeof(nlattr)));
-                     mark = {.value = raw.v, .mask = raw.m};
-                   });
-  return mark;
+  try {
+    return read_whole_mark(Attributes(attributes_of(message, sizeof(xfrm_usersa_info))));
+  } catch (const Refused&) {
+    return {};
+  }
 }
 
 /// Returns the key of the policy in a message, or nothing if the policy is not for packets of IP or for a socket.
@@ -390,7 +387,7 @@ void KernelFollower::put_policies(Outcome& outcome) {
     }
     const Wanted wanted = want(*raw, message);
     const Policy* known = manager_.find_policy(*key);
-    // Of policies with one priority, the older one is first.
+    // The older one of two policies with the same priority is first.
     const bool is_kept =
         known != nullptr && !wanted.is_left_out && known->number > newest && is_same(*known, wanted.request);
     // A policy that replaces another one has its index.

@@ -261,7 +261,7 @@ void Manager::tick(Outcome& outcome) {
   for (const std::uint64_t number : numbers) check_limits(*sad_.find(number), outcome);
   tell_mappings(outcome);
   constexpr std::uint64_t kKeptSeconds = 60;
-  std::erase_if(windows_, [&](const auto& each) { return now - each.second.time > kKeptSeconds; });
+  std::erase_if(windows_, [&](const auto& each) { return now - each.second.time >= kKeptSeconds; });
   std::erase_if(successors_asked_, [&](const auto& each) { return now - each.second >= kKeptSeconds; });
   if (follows_kernel_) return;  // The kernel watches its policies.
   numbers.clear();

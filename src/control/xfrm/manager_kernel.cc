@@ -11,17 +11,21 @@
 #include "control/xfrm/fields.h"
 #include "control/xfrm/manager.h"
 #include "control/xfrm/read_message.h"
+#include "crypto/bytes.h"
 
 namespace penumbra::control::xfrm {
 namespace {
 
 bool is_zero(const std::uint8_t* key, const std::optional<Algorithm>& algorithm) {
   if (!algorithm || algorithm->key_bits == 0) return false;
-  return std::ranges::all_of(std::span(key, algorithm->key_bits / 8), [](std::uint8_t byte) { return byte == 0; });
+  std::uint8_t bits = 0;  // The time must not depend on the key.
+  for (const std::uint8_t byte : std::span(key, algorithm->key_bits / 8)) bits |= byte;
+  return bits == 0;
 }
 
 bool have_same_bytes(const KeyBytes& a, const KeyBytes& b) {
-  return std::memcmp(&a, &b, sizeof a) == 0;
+  return equal_bytes(reinterpret_cast<const std::uint8_t*>(&a), reinterpret_cast<const std::uint8_t*>(&b), sizeof a) !=
+         0;
 }
 
 }  // namespace

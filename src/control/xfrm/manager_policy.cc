@@ -45,7 +45,7 @@ void Manager::expire_policy(Request& request) {
   key.type = read_policy_type(request.attributes);
   key.direction = static_cast<Direction>(raw.pol.dir);
   key.interface_id = request.attributes.get<std::uint32_t>(XFRMA_IF_ID).value_or(0);
-  if (const auto mark = request.attributes.get<xfrm_mark>(XFRMA_MARK)) key.mark = {mark->v, mark->m};
+  key.mark = read_whole_mark(request.attributes);
   key.selector = to_selector(raw.pol.sel);
   Policy* const policy = raw.pol.index != 0 ? spd_.find(raw.pol.index, key) : spd_.find(key);
   require(policy != nullptr, ENOENT, "there is no such policy");

@@ -25,8 +25,7 @@ void check_protocol(std::uint8_t protocol, const Attributes& attributes) {
 
 Sa* Manager::find_sa(const Request& request, const SaId& id) {
   if (!request.sender.is_kernel) return sad_.find(id, read_mark(request.attributes));
-  const auto mark = request.attributes.get<xfrm_mark>(XFRMA_MARK);
-  return sad_.find_exact(id, mark ? Mark{.value = mark->v, .mask = mark->m} : Mark{});
+  return sad_.find_exact(id, read_whole_mark(request.attributes));
 }
 
 Sa& Manager::require_sa(Request& request, const SaId& id) {

@@ -46,6 +46,7 @@ struct Datagram {
   std::size_t bytes = 0;
 };
 
+/// Receives by recvmsg(), because libmnl does not tell who has sent a datagram.
 Datagram receive_into(int socket, const SecretMemory& room) {
   sockaddr_nl sender{};
   iovec part{.iov_base = room.data(), .iov_len = room.bytes()};

@@ -39,6 +39,8 @@ PolicyKey read_policy_key(const xfrm_userpolicy_id& raw, const Attributes& attri
 std::optional<Encapsulation> read_encapsulation(const Attributes& attributes);
 /// Reads XFRMA_POLICY_TYPE; the default is the main type.
 std::uint8_t read_policy_type(const Attributes& attributes);
+/// Reads XFRMA_MARK; without it, the mark that every packet has.
+Mark read_whole_mark(const Attributes& attributes);
 /// Returns the mark by which an SA is looked up.
 std::uint32_t read_mark(const Attributes& attributes);
 /// Changes an SA as NEWAE demands.

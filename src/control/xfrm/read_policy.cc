@@ -88,7 +88,7 @@ Policy read_policy(const xfrm_userpolicy_info& raw, const Attributes& attributes
   policy.share = raw.share;
   policy.type = read_policy_type(attributes);
   policy.templates = read_templates(raw, attributes);
-  if (const auto mark = attributes.get<xfrm_mark>(XFRMA_MARK)) policy.mark = {mark->v, mark->m};
+  policy.mark = read_whole_mark(attributes);
   policy.interface_id = attributes.get<std::uint32_t>(XFRMA_IF_ID).value_or(0);
   return policy;
 }
@@ -99,7 +99,7 @@ PolicyKey read_policy_key(const xfrm_userpolicy_id& raw, const Attributes& attri
   check_direction(raw.dir);
   key.direction = static_cast<Direction>(raw.dir);
   key.interface_id = attributes.get<std::uint32_t>(XFRMA_IF_ID).value_or(0);
-  if (const auto mark = attributes.get<xfrm_mark>(XFRMA_MARK)) key.mark = {mark->v, mark->m};
+  key.mark = read_whole_mark(attributes);
   key.selector = to_selector(raw.sel);
   return key;
 }

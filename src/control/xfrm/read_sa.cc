@@ -191,7 +191,7 @@ void read_extras(const Attributes& attributes, SaSettings& settings) {
   settings.encapsulation = read_encapsulation(attributes);
   if (const auto care_of = attributes.get<xfrm_address_t>(XFRMA_COADDR)) settings.care_of = to_address(*care_of);
   settings.tfc_padding = attributes.get<std::uint32_t>(XFRMA_TFCPAD).value_or(0);
-  if (const auto mark = attributes.get<xfrm_mark>(XFRMA_MARK)) settings.mark = {mark->v, mark->m};
+  settings.mark = read_whole_mark(attributes);
   if (const auto mark = attributes.get<std::uint32_t>(XFRMA_SET_MARK)) {
     settings.output_mark = {*mark, attributes.get<std::uint32_t>(XFRMA_SET_MARK_MASK).value_or(0xFFFFFFFF)};
   }
@@ -248,15 +248,20 @@ Sa read_larval(const xfrm_userspi_info& raw, const Attributes& attributes, std::
                        .source = settings.source,
                        .destination_prefix = bits,
                        .source_prefix = bits};
-  if (const auto mark = attributes.get<xfrm_mark>(XFRMA_MARK)) settings.mark = {mark->v, mark->m};
+  settings.mark = read_whole_mark(attributes);
   settings.interface_id = attributes.get<std::uint32_t>(XFRMA_IF_ID).value_or(0);
   sa.usage.add_time = now;
   return sa;
 }
 
-std::uint32_t read_mark(const Attributes& attributes) {
+Mark read_whole_mark(const Attributes& attributes) {
   const auto mark = attributes.get<xfrm_mark>(XFRMA_MARK);
-  return mark ? mark->v & mark->m : 0;
+  return mark ? Mark{.value = mark->v, .mask = mark->m} : Mark{};
+}
+
+std::uint32_t read_mark(const Attributes& attributes) {
+  const Mark mark = read_whole_mark(attributes);
+  return mark.value & mark.mask;
 }
 
 void apply_event(const Attributes& attributes, Sa& sa) {

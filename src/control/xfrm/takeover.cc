@@ -26,12 +26,12 @@ constexpr const char* kSealed = "the kernel may have sealed packets with it";
 constexpr const char* kUnknownLock = "its sequence numbers are at their end, and no high-water mark says who used them";
 
 /// Returns the outbound number after which the kernel refuses packets.
-std::uint64_t last_number(const Sa& sa) {
+std::uint64_t locked_number(const Sa& sa) {
   return (sa.settings.flags & XFRM_STATE_ESN) != 0 ? kUnlimited : std::uint64_t{0xFFFFFFFF};
 }
 
 bool is_locked(const Sa& sa) {
-  return sa.replay.out == last_number(sa);
+  return sa.replay.out == locked_number(sa);
 }
 
 /// True if the kernel may have sealed with the key of a counter mode.
@@ -106,7 +106,7 @@ std::optional<Sa> Takeover::read(std::span<const std::uint8_t> message, Outcome&
   try {
     const Attributes attributes(payload.subspan(std::min<std::size_t>(NLMSG_ALIGN(sizeof raw), payload.size())));
     if (is_larval(attributes)) return std::nullopt;
-    if (const auto its = attributes.get<xfrm_mark>(XFRMA_MARK)) mark = {.value = its->v, .mask = its->m};
+    mark = read_whole_mark(attributes);
     return manager_.read_kernel_sa(raw, attributes);
   } catch (const Refused& refused) {
     refuse(to_id(raw), mark, refused.what(), outcome);
@@ -193,7 +193,7 @@ void Takeover::lock(const Sa& told, Outcome& outcome) {
   };
   if (is_locked(*before)) return give_up(kUnknownLock);
   const std::uint64_t sent = before->replay.out;
-  before->replay.out = last_number(*before);
+  before->replay.out = locked_number(*before);
   Buffer request;
   MessageWriter(request).set_replay(*before);
   const int error = link_.ask(request, [](std::span<const std::uint8_t>) {});

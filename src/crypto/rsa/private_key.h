@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Private keys of RSA in DER, and references to keys, which have the form of a private key and no secret.
+// Private keys of RSA in DER, and references to keys, which have the form of a private key and no secret. Keys are read
+// here because OpenSSL's decoders copy them to memory that is neither locked nor erased (decode_pem2der.c of 3.0).
 #pragma once
 
 #include <cstdint>
